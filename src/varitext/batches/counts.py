@@ -15,7 +15,7 @@ from varitext.runtime.processes import ALONE, Share, World
 
 @dataclass(frozen=True, slots=True)
 class CountBatch:
-    """The non-zero counts of B documents over a vocabulary of V words; n of them in all."""
+    """The n non-zero counts of B documents over a vocabulary of V words."""
 
     words: Tensor  # [n] word of each entry, document by document
     counts: Tensor  # [n]
@@ -23,8 +23,8 @@ class CountBatch:
     starts: Tensor  # [B] first entry of each document
     lengths: Tensor  # [B] words in each document, counted with repetition
     vocabulary_size: int
-    share: Share | None = None  # the part of a larger batch that this process has
-    vectors: Tensor | None = None  # [B, E]   sentence vectors, NaN for a document without; None: no document has one
+    share: Share | None = None  # this process's part of a larger batch
+    vectors: Tensor | None = None  # [B, E]   sentence vectors, NaN if a document has none; None: no document has one
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -97,7 +97,7 @@ class CountBatches:
             yield CountBatch.from_rows(self.counts[start : start + batch_size], self.device)
 
     def in_equal_blocks(self, block_size: int) -> Iterator[tuple[CountBatch, int]]:
-        """In order, the last block padded with empty documents; with each block, the number of real documents.
+        """Blocks in order, each with its number of real documents; the last is padded with empty documents.
 
         Matrix products of one fixed shape treat every row alike, so a document's result is bit-for-bit independent
         of the other documents in the call.
@@ -126,7 +126,7 @@ def in_pieces(arrays: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
 
 
 def drop_words(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.Generator) -> scipy.sparse.csr_matrix:
-    """Word dropout: drop each word with a probability that is drawn per document between 0 and `most`.
+    """Word dropout: drop each word with a probability drawn per document between 0 and `most`.
 
     Every pass sees other, shorter versions of the documents, so the networks cannot memorise them. A document that
     would lose all its words keeps them.
@@ -142,7 +142,7 @@ def drop_words(rows: scipy.sparse.csr_matrix, most: float, generator: np.random.
 
 
 def drop_vectors(rows: scipy.sparse.csr_matrix, dropped: np.ndarray) -> CountsWithVectors:
-    """The same documents without the vectors of some, so that the inference network learns to do without."""
+    """The same documents without the vectors of some, so that the inference network learns to do without them."""
     vectors = vectors_of(rows)
     assert vectors is not None
     return CountsWithVectors.of(rows, np.where(dropped[:, None], np.nan, vectors))

@@ -38,7 +38,7 @@ class PairInputs(NamedTuple):
     columns: np.ndarray | None = None  # [pairs, F]
     words: list[PairWordFeatures] | None = None  # of each pair
     question_states: list[np.ndarray] | None = None  # [T, H] of each question's words, by a pretrained encoder
-    answer_states: list[np.ndarray] | None = None  # and of each pair's answer
+    answer_states: list[np.ndarray] | None = None  # the same for each pair's answer
     pieces: list[PairPieces] | None = None  # of each pair
 
 
@@ -51,13 +51,13 @@ class PairBatch:
     question_of: Tensor  # [P] which question each answer belongs to
     labels: Tensor  # [P] 1 for a right answer, 0 for a wrong one
     weights: Tensor  # [P] number of candidates each represents: above 1 if only some were drawn
-    gains: Tensor | None = None  # [P] what right answers weigh, zero for wrong ones; None: all the same
+    gains: Tensor | None = None  # [P] weights of right answers, zero for wrong ones; None: all the same
     features: Tensor | None = None  # [P, F] columns of `overlap.py`, for networks that use them
     question_words: Tensor | None = None  # [n, F] features of the words of each pair's question, one after another
-    answer_words: Tensor | None = None  # [m, F] and of its answer
+    answer_words: Tensor | None = None  # [m, F] the same for its answer
     question_states: Tensor | None = None  # [n, H] states of the questions' words, one after another
-    answer_states: Tensor | None = None  # [m, H] and of the answers'
-    pieces: PieceBatch | None = None  # [P, T] of both together
+    answer_states: Tensor | None = None  # [m, H] the same for the answers' words
+    pieces: PieceBatch | None = None  # [P, T] word pieces of question and answer together
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -144,7 +144,7 @@ class PairBatches:
         return np.sort(np.concatenate([np.flatnonzero(labels == 1), drawn]))
 
     def _inputs(self, questions: Sequence[int] | np.ndarray, pairs: np.ndarray) -> dict[str, Tensor]:
-        """Of the questions and pairs at these places of the corpus."""
+        """The inputs of the questions and pairs at these positions of the corpus."""
         columns, words, of_questions, of_answers, _ = self.inputs
         found = {}
         if columns is not None:
@@ -158,7 +158,7 @@ class PairBatches:
         return {name: torch.from_numpy(values.astype(np.float32)) for name, values in found.items()}
 
     def _weights(self, place: int, rows: np.ndarray) -> np.ndarray:
-        """Weights of wrong answers for those that were not drawn, so that the expected loss is that of all pairs."""
+        """Weights by which drawn wrong answers represent the others, so that the expected loss is that of all pairs."""
         labels = self.labels[place]
         drawn = labels[rows] == 0
         each = (labels == 0).sum() / max(1, drawn.sum())
@@ -173,7 +173,7 @@ def word_numbers(words: Sequence[str], vocabulary: Vocabulary) -> np.ndarray:
 
 @lru_cache(200_000)
 def reading_form(word: str) -> str:
-    """A word as models of sentences read it: in lower case, with 0 for every digit, so that all years are 0000."""
+    """A word as sentence models read it: in lower case, with 0 for every digit, so that all years are 0000."""
     return _DIGIT.sub("0", word.lower())
 
 

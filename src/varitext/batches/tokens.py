@@ -28,7 +28,7 @@ class TokenBatch:
 
     @classmethod
     def from_lists(cls, sequences: Sequence[Sequence[int] | np.ndarray]) -> "TokenBatch":
-        """Padded to the longest, and to at least one word."""
+        """Pad the sequences to the longest, and to at least one word."""
         mask = _mask(sequences)
         return cls(torch.from_numpy(_padded(sequences, mask)), torch.from_numpy(mask))
 

@@ -1,1 +1,1 @@
-"""Charts as plain records, their colours and labels, and how plotly draws them: reports and notebooks share them."""
+"""Charts as plain records, their colours and labels, and their plotly figures; shared by reports and notebooks."""

@@ -22,9 +22,9 @@ PALETTE = (
 
 LIGHTNESS = (0.51, 0.6, 0.69)  # of OKLCH: about 3 to 1 against white and against dark paper
 HUES = 16  # at each lightness
-CHROMA = 0.17  # reduced where the screen has no such colour
+CHROMA = 0.17  # reduced where a screen cannot show the colour
 NEIGHBOURS = 8  # of a document on the map
-NEAR = 0.05  # how much two groups repel each other that are far apart
+NEAR = 0.05  # how much two groups that are far apart still repel each other
 SOFTEN = 0.002  # of squared distances
 
 TO_LMS = np.array([[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
@@ -38,9 +38,9 @@ DEUTERANOPIA = np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0
 
 
 def neighbour_colours(places: np.ndarray, group: np.ndarray, groups: int) -> list[str]:
-    """A colour per group: groups that touch on the map get colours far apart, and no two the same if there are enough.
+    """A colour per group: groups that touch on the map get very different colours, all distinct if there are enough.
 
-    Greedy, in the order of the groups: each takes the colour that the others repel least, by how near they lie.
+    Greedy, in the order of the groups: each takes the colour that the other groups, weighted by nearness, repel least.
     """
     colours, distances = _colours()
     near = nearness(places, group, groups) + NEAR
@@ -52,7 +52,7 @@ def neighbour_colours(places: np.ndarray, group: np.ndarray, groups: int) -> lis
 
 
 def nearness(places: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-    """How near groups lie: the share of neighbours that are each other's, and how near their middles are.
+    """How near groups lie: the share of neighbours that belong to the other group, and how near their centres are.
 
     Returns a symmetric array.  [groups, groups]
     """
@@ -66,7 +66,7 @@ def nearness(places: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
 
 
 def _closeness(places: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray:
-    """Of the middles, relative to how far apart the nearest usually are; 0 for a group without documents."""
+    """Closeness of centres, relative to the usual distance to the nearest one; 0 for a group without documents."""
     middles = np.full((groups, 2), np.nan)
     for one in np.unique(group):
         middles[one] = np.median(places[group == one], axis=0)
@@ -78,7 +78,7 @@ def _closeness(places: np.ndarray, group: np.ndarray, groups: int) -> np.ndarray
 
 @cache
 def _colours() -> tuple[list[str], np.ndarray]:
-    """The colours to choose from, and the distance of every two.  [C, C]"""
+    """The colours to choose from, and the distance between every pair.  [C, C]"""
     hues = np.arange(HUES) * 2 * np.pi / HUES
     turned = [(light, hue + 0.5 * row * hues[1]) for row, light in enumerate(LIGHTNESS) for hue in hues]
     rgb = np.array([_in_gamut(light, hue) for light, hue in turned])  # [C, 3], linear

@@ -1,4 +1,4 @@
-"""Names on a map: each at the densest place of its documents, or beside it with a line, so that none covers another.
+"""Names on a map: each at the densest place of its documents, or beside it with a line, so that names do not overlap.
 
 All sizes are shares of the picture's height.
 """
@@ -11,11 +11,11 @@ from scipy.ndimage import gaussian_filter
 
 MAP_SHAPE = 1.65  # width of a map with names over its height
 GRID = 160  # cells along the height, on which hidden documents are counted
-CELLS, SMOOTH = 64, 1.5  # of the grid on which density is measured, along one side; cells
+CELLS, SMOOTH = 64, 1.5  # cells along one side of the grid on which density is measured; smoothing, in cells
 CHARACTER_WIDTH, LINE_HEIGHT = 0.0107, 0.03  # of a name
 ANGLES = np.arange(24) * np.pi / 12
 RINGS = np.arange(0.035, 0.75, 0.03)  # distances of a name from its place
-BESIDE = 0.055  # a name so near to its place needs no line
+BESIDE = 0.055  # a name this near to its place needs no line
 HIDING = 5.0  # cost of covering all documents, in heights
 CROSSING = 0.12  # cost of a line across another name
 ON_LINE = np.linspace(0.15, 0.9, 8)[:, None]
@@ -31,7 +31,7 @@ class Frame(NamedTuple):
 
 
 class PlacedName(NamedTuple):
-    """The middle of a name, the place that it names, and whether a line must join them."""
+    """The centre of a name, the place that it names, and whether a line must join them."""
 
     name: str
     x: float
@@ -51,7 +51,7 @@ def frame_of(places: np.ndarray, shape: float = MAP_SHAPE, room: float = 0.05) -
 
 
 def densest_place(places: np.ndarray, frame: Frame) -> np.ndarray:
-    """Where most of these documents lie: the peak of a smoothed histogram.  [2]"""
+    """The densest place of these documents: the peak of a smoothed histogram.  [2]"""
     cells = _cells(places, frame)
     count = np.zeros((CELLS, CELLS))
     np.add.at(count, tuple(cells.T), 1.0)
@@ -63,10 +63,10 @@ def densest_place(places: np.ndarray, frame: Frame) -> np.ndarray:
 def place_names(
     names: Sequence[str], anchors: np.ndarray, places: np.ndarray, shape: float = MAP_SHAPE
 ) -> list[PlacedName]:
-    """The names, first come first served: the cheapest position counts distance, hidden documents and crossed names."""
+    """Place names in order, each at lowest cost: distance, hidden documents and crossed names."""
     frame = frame_of(places, shape)
     scaled, dots = _scaled(anchors, frame), _Dots.counted(_scaled(places, frame), shape)
-    taken: list[np.ndarray] = []  # middle and half size of each box
+    taken: list[np.ndarray] = []  # centre and half size of each box
     for name, anchor in zip(names, scaled, strict=True):
         half = 0.5 * np.array([CHARACTER_WIDTH * max(len(name), 4), LINE_HEIGHT])
         taken.append(np.concatenate([_cheapest(anchor, half, np.array(taken).reshape(-1, 4), dots, shape), half]))
@@ -91,7 +91,7 @@ def _cheapest(anchor: np.ndarray, half: np.ndarray, taken: np.ndarray, dots: "_D
 
 
 class _Dots(NamedTuple):
-    """How many dots lie left of and below each corner of a grid, so that any box is counted at once."""
+    """How many dots lie left of and below each corner of a grid, so that the dots in any box are counted at once."""
 
     sums: np.ndarray  # [columns + 1, rows + 1]
 
@@ -102,7 +102,7 @@ class _Dots(NamedTuple):
         return cls(np.pad(counts.cumsum(0).cumsum(1), ((1, 0), (1, 0))))
 
     def share(self, middles: np.ndarray, half: np.ndarray) -> np.ndarray:
-        """Which share of the dots lies in each box.  [N]"""
+        """The share of the dots that lies in each box.  [N]"""
         low, high = (np.rint(GRID * (middles + sign * half)).astype(int) for sign in (-1, 1))
         (left, bottom), (right, top) = (np.clip(one, 0, np.array(self.sums.shape) - 1).T for one in (low, high))
         inside = self.sums[right, top] - self.sums[left, top] - self.sums[right, bottom] + self.sums[left, bottom]

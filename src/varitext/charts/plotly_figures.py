@@ -105,7 +105,7 @@ def _map(chart: Map) -> go.Figure:
     y = {"visible": False, "range": [frame.bottom, frame.bottom + frame.height], "scaleanchor": "x"}
     sideways = np.abs(chart.places[:, 0] - frame.left - frame.width / 2).max(initial=0.0)
     return _quiet(traces, chart.height, chart.title).update_layout(
-        meta={"reach": 1.05 * float(sideways)},  # from the middle to the last dot, for narrow screens
+        meta={"reach": 1.05 * float(sideways)},  # from the centre to the outermost dot, for narrow screens
         xaxis=x,
         yaxis=y,
         dragmode="pan",
@@ -115,7 +115,7 @@ def _map(chart: Map) -> go.Figure:
 
 
 def _name(spot: PlacedName) -> dict[str, Any]:
-    """A name on a map, with a line to its place if it stands beside it."""
+    """A name on a map, with a line to its place if it is beside it."""
     text: dict[str, Any] = {"text": for_plotly(spot.name), "font": {"size": 11, "family": FONT, "color": INK}}
     text |= {"borderpad": 1, "bgcolor": "rgba(255,255,255,0.72)"}  # the report has the colours of its page
     if not spot.joined:
@@ -128,7 +128,7 @@ def _name(spot: PlacedName) -> dict[str, Any]:
 
 
 def panel_figure(charts: Sequence[Chart], columns: int) -> go.Figure:
-    """Charts side by side, each under its title; fewer in a row if their names are long."""
+    """Charts side by side, each under its title; fewer per row if their names are long."""
     longest = max((len(name) for chart in charts if isinstance(chart, Intervals) for name in chart.names), default=8)
     gap = (7 * longest + 50) / NOTEBOOK  # of the width
     columns = max(1, min(columns, len(charts), int(0.6 / gap) + 1))
@@ -186,7 +186,7 @@ def matrix_figure(names: Sequence[str], values: np.ndarray, measure: str) -> go.
 
 
 def _quiet(traces: Sequence[Any], height: int, title: str = "") -> go.Figure:
-    """A figure without plotly's template: no frames, a faint grid, the page's font; the title is above, on the left."""
+    """A figure without plotly's template: no frames, a faint grid, the page's font, and the title at the upper left."""
     axis = {"gridcolor": GRID, "zeroline": False, "automargin": True, "title": {"standoff": 10, "font": {"size": 13}}}
     layout = {
         "template": "none",

@@ -1,4 +1,4 @@
-"""Charts as plain records, before any library draws them; also their text and the training curves.
+"""Charts as plain records, independent of the drawing library; also their text and the training curves.
 
 `plotly_figures.py` draws charts with plotly, `report/drawing.py` with matplotlib. Texts are plain, except hover
 texts: plotly reads a little HTML in them, so words from documents are escaped there.
@@ -37,7 +37,7 @@ def one_line(text: object, longest: int = 160) -> str:
 
 
 def for_plotly(text: object) -> str:
-    """Escape text where plotly reads a little HTML (<b>, <br>, <a>): names, ticks, annotations, hover texts.
+    """Escape text where plotly interprets some HTML (<b>, <br>, <a>): names, ticks, annotations, hover texts.
 
     Quotes stay as they are: plotly decodes `&lt;` and `&amp;`, but shows `&quot;` literally.
     """
@@ -45,7 +45,7 @@ def for_plotly(text: object) -> str:
 
 
 def wrapped_for_plotly(text: object, width: int = 48, lines: int = 4) -> str:
-    """The same on several lines, because plotly does not wrap hover texts."""
+    """As `for_plotly`, on several lines, because plotly does not wrap hover texts."""
     wrapped = textwrap.wrap(one_line(text), width, max_lines=lines, placeholder=" …")
     return "<br>".join(map(for_plotly, wrapped))
 
@@ -56,7 +56,7 @@ TITLE = 24  # pixels above a chart
 
 
 class ColumnValues(NamedTuple):
-    """One value per document: of a column, or names of date bins that sort in order of time."""
+    """One value per document: from a column, or names of date bins that sort in order of time."""
 
     column: str
     values: Sequence[object]
@@ -65,13 +65,13 @@ class ColumnValues(NamedTuple):
 
 class Axis(NamedTuple):
     title: str = ""
-    limits: tuple[float, float] | None = None  # None: what the values need
+    limits: tuple[float, float] | None = None  # None: chosen to fit the values
     from_zero: bool = False
     percent: bool = False
     names: Sequence[str] = ()  # of 0, 1, 2, ... instead of numbers
 
     def shown_names(self, most: int = 6) -> list[int]:
-        """Which names are shown: the first, the last, and some in between."""
+        """Indices of the names to show: the first, the last, and some in between."""
         return sorted({round(place) for place in np.linspace(0, len(self.names) - 1, min(most, len(self.names)))})
 
 
@@ -95,7 +95,7 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Named rows, the first on top: a value each, and its interval, which is empty where there is none."""
+    """Named rows, the first on top, each with a value and its interval, which is empty if there is none."""
 
     names: Sequence[str]
     values: np.ndarray
@@ -115,7 +115,7 @@ class Intervals:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Points joined by a line, which is broken where y is not a number."""
+    """Points joined by a line, which is broken where y is NaN."""
 
     x: np.ndarray
     y: np.ndarray
@@ -163,7 +163,7 @@ Chart = Intervals | Curve | Bars | Map
 
 
 class Measure(NamedTuple):
-    """A column of the training history, and how it is shown."""
+    """A column of the training history, and how to show it."""
 
     column: str
     title: str
@@ -189,7 +189,7 @@ ANSWER_CURVES = (
 def training_curves(
     history: Sequence[dict[str, Any]], measures: Sequence[Measure], kept: float | None = None
 ) -> list[Curve]:
-    """One curve per measure of which the history has more than one value.
+    """One curve per measure that has more than one value in the history.
 
     `kept` is the value of the epoch that was kept, which need not be the best one.
     """

@@ -1,11 +1,11 @@
-"""Kernels in C for work that takes torch hundreds of short operations.
+"""C kernels for work that would take hundreds of short operations in torch.
 
-The library is built when varitext is installed, if there is a C compiler. Without it, on devices other than the CPU, in
-other than single precision, or with VARITEXT_COMPILED=0, `usable` is false and callers do the same work in torch. A
-call releases Python's global interpreter lock.
+The library is built when varitext is installed, if there is a C compiler. Without the library, on devices other than
+the CPU, in precisions other than single, or with VARITEXT_COMPILED=0, `usable` is false and callers do the same work in
+torch. A call releases Python's global interpreter lock.
 """
 
-from __future__ import annotations  # torch is not imported to say whether there is a library
+from __future__ import annotations  # so that checking for the library does not import torch
 
 import ctypes
 import os
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from torch import Tensor
 
-VERSION = 4  # of the sources in C; a library built from another version is not used
-# the arguments of each kernel: a(rray), n (whole number), f(loat)
+VERSION = 4  # of the C sources; a library built from another version is not used
+# the arguments of each kernel: a(rray), n (integer), f(loat)
 ARGUMENTS = {
     "count_groups": "nnnn aaaa aaaa",
     "effective_counts": "nn aaa aaa a aaa aaa",
@@ -47,7 +47,7 @@ def usable(*tensors: Tensor) -> bool:
 
 
 def available() -> bool:
-    """Whether the library was built, fits this version and is not switched off."""
+    """Whether the library was built, matches this version and is not switched off."""
     return _library() is not None
 
 
@@ -138,7 +138,7 @@ class EffectiveCounts(NamedTuple):
 
 
 def effective_counts(arrays: CountArrays, masses: Tensor, group_masses: Tensor, group_sums: Tensor) -> EffectiveCounts:
-    """At masses of words [V], and of groups in the first urn and their own [G], that all documents share."""
+    """Effective counts at masses that all documents share: words [V], groups in the first urn and their own [G]."""
     groups = masses.new_zeros(len(arrays.lengths), len(group_masses))
     words, totals = (each.new_empty(each.shape) for each in (arrays.counts, arrays.lengths))
     found = EffectiveCounts(words, groups, totals)
@@ -175,7 +175,7 @@ def outer_squares(means: Tensor, within: Tensor) -> Tensor:
 
 
 def inverse_cholesky(curvature: Tensor, expected: Tensor, worth: Tensor, jitter: float) -> Tensor:
-    """As in `layers/curvature.py`, of lower triangles [K (K + 1) / 2, B] minus expected expected^T / worth."""
+    """As in `layers/curvature.py`, for lower triangles [K (K + 1) / 2, B] minus expected expected^T / worth."""
     documents, size = expected.shape
     curvature, columns, worth = (each.contiguous() for each in (curvature, expected.T, worth))
     roots = expected.new_empty(documents, size, size)

@@ -21,7 +21,7 @@ class CompiledModel(NamedTuple):
 
 class Documents(NamedTuple):
     starts: Tensor  # [B + 1]
-    words: Tensor  # [n]   of these documents alone
+    words: Tensor  # [n]   of these documents only
     counts: Tensor  # [n]
     lengths: Tensor  # [B]
 
@@ -42,7 +42,7 @@ def gradients_of_part(
     kl_weight: float,
     gradients: list[Tensor],
 ) -> Gradients:
-    """At `noise` [S, B, K] and `weights` of the bounds [B]; `gradients` have the shapes of the parameters."""
+    """Gradients at `noise` [S, B, K] and `weights` of the bounds [B]; `gradients` have the shapes of the parameters."""
     log_likelihood, kl = documents.lengths.new_empty(2, len(documents.lengths))
     others = len(noise), noise, weights, kl_weight, _pointers(gradients), log_likelihood, kl
     return Gradients(log_likelihood, kl, _prepared("gradients_of_part", model, documents, "PART", others))
@@ -53,11 +53,11 @@ class Inferred(NamedTuple):
 
     mean: Tensor  # [B, K]
     stretch: Tensor  # [B, K]
-    root: Tensor  # [B, K, K]; empty if it was not asked for
+    root: Tensor  # [B, K, K]; empty if not requested
 
 
 def infer(model: CompiledModel, documents: Documents, steps: int, rounding: float, with_root: bool = True) -> Inferred:
-    """After so many Newton steps; `rounding` is the relative accuracy of log p(h, X)."""
+    """q(h | X) after `steps` Newton steps; `rounding` is the relative accuracy of log p(h, X)."""
     size, k = len(documents.lengths), model.parameters[-4].shape[1]
     mean, stretch = documents.lengths.new_empty(2, size, k)
     root = documents.lengths.new_empty(size if with_root else 0, k, k)
@@ -77,7 +77,7 @@ def _prepared(
     told = _structure("MODEL", real)(*_addressed(of_model))
     asked = _structure(structure, real)(*_addressed(of_documents))
 
-    def call(alive: object = (of_model, of_documents)) -> None:  # tensors, which the structures only point at
+    def call(alive: object = (of_model, of_documents)) -> None:  # the structures only point at these tensors
         compiled.call(function, ctypes.addressof(told), ctypes.addressof(asked))
 
     return call
@@ -94,7 +94,7 @@ def _pointers(tensors: Iterable[Tensor]) -> Any:
 
 @cache
 def _structure(name: str, real: type) -> type[ctypes.Structure]:
-    """The structures of model.h, as it declares them."""
+    """A structure of model.h, as declared there."""
     whole, array, arrays = ctypes.c_int64, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p)
     documents: list[type[Any]] = [whole, whole, array, array, array, array]
     kinds: dict[str, list[type[Any]]] = {

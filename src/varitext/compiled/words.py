@@ -1,4 +1,4 @@
-"""Words of texts, split and counted in C (word_counts.c).
+"""Split texts into words and count them in C (word_counts.c).
 
 Without the library, `text/counting.py` does the same work in Python. A call releases Python's global interpreter lock,
 so that threads count on several cores.
@@ -14,7 +14,7 @@ from varitext import compiled
 class CountedWords(NamedTuple):
     """`counts[i]` occurrences of the word `ids[i]`, document by document."""
 
-    distinct: np.ndarray  # entries of each document  [B]
+    distinct: np.ndarray  # number of entries of each document  [B]
     ids: np.ndarray
     counts: np.ndarray
     words: list[str]
@@ -26,14 +26,14 @@ def _call(name: str, *arguments: np.ndarray | bytes | int | None) -> int:
 
 
 SPLIT, ASCII, UNICODE = range(3)  # words between spaces, in UTF-8; ASCII; UTF-32
-MARK, INVISIBLE, RARE = 1 << 31, 1 << 30, 1 << 29  # does not start a word; is left out; must be split in Python
+MARK, INVISIBLE, RARE = 1 << 31, 1 << 30, 1 << 29  # does not start a word; is ignored; must be split in Python
 
 
 class WordRules(NamedTuple):
     shortest: int  # in characters
     longest: int
     lowercase: bool
-    characters: np.ndarray | None  # of Unicode, for each the letter that it becomes; 0: it ends a word
+    characters: np.ndarray | None  # for each Unicode character, the letter that it becomes; 0: it ends a word
 
 
 class EncodedTexts(NamedTuple):
@@ -51,7 +51,7 @@ class EncodedTexts(NamedTuple):
 
 
 def rare_texts(texts: EncodedTexts, characters: np.ndarray) -> list[int]:
-    """The places of texts in UTF-32 that have characters which are not understood here."""
+    """Indices of the UTF-32 texts with characters that the C code cannot handle."""
     kinds = texts.kinds.copy()
     _call("leave_rare", len(kinds), len(characters), characters, texts.starts, texts.text, kinds)
     return np.flatnonzero(kinds != texts.kinds).tolist()
@@ -69,7 +69,7 @@ def count_words(texts: EncodedTexts, rules: WordRules) -> CountedWords:
 
 
 def use_columns(counted: CountedWords, columns: np.ndarray) -> CountedWords:
-    """The counts of the words that have a column (not -1), sorted by it in each document."""
+    """The counts of the words that have a column (not -1), sorted by column in each document."""
     distinct, ids, counts = (
         np.array(each, kind) for each, kind in zip(counted[:3], (np.int64, np.int32, np.float32), strict=True)
     )

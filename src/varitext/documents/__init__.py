@@ -1,1 +1,1 @@
-"""DocumentModel, what a user holds, and what surrounds it."""
+"""DocumentModel, the class that users work with, and the modules that support it."""

@@ -1,15 +1,15 @@
-"""What was computed for documents, kept beside the model: counts of texts, posteriors and bounds.
+"""A cache beside the model of what was computed for documents: counts of texts, posteriors and bounds.
 
 A command on documents that an earlier command has read then neither counts words nor infers vectors again. Documents
-are known by the hash of their content, so that copies, parts and other orders of a file are found, too:
+are identified by a hash of their content, so copies, parts and reorderings of a file are found, too:
 
     texts       hash of a text -> its counts and, if the model reads sentence vectors, its vector
     vectors     hash of counts -> posterior mean, standard deviation and minus the bound per word
 
-The file is `cache.safetensors` in the model folder. It belongs to the weights, the vocabulary, the rules for words and
-the version that it was written by; one that belongs to others, is damaged, or differs from what the model computes for
-some of its documents is ignored and replaced. It may be removed at any time, and holds the words of the documents:
-VARITEXT_CACHE=0 switches it off.
+The file is `cache.safetensors` in the model folder. It is valid only for the weights, the vocabulary, the rules for
+words and the version that it was written with. A file that is invalid or damaged, or that differs from what the model
+computes for some of its documents, is ignored and replaced. It may be removed at any time. It holds the words of the
+documents: VARITEXT_CACHE=0 switches it off.
 """
 
 import hashlib
@@ -35,18 +35,18 @@ from varitext.store import CACHE, MAX_HEADER_BYTES
 
 MAX_DOCUMENTS = 50_000
 MAX_BYTES = 256 << 20
-CHECKED = 8  # documents of a file that are computed again, before the others are believed
+CHECKED = 8  # documents of a file that are computed again before the others are trusted
 TOLERANCE = 1e-3
 KEY = 16  # bytes of a hash
 SWITCH = "VARITEXT_CACHE"
 
 Rows = tuple[Any, ...]  # arrays or sparse matrices with a row per document
-Compute = Callable[[np.ndarray], Rows]  # what is not known, of the documents in these places
+Compute = Callable[[np.ndarray], Rows]  # computes the missing rows, of the documents at these positions
 
 
 @dataclass
 class Table:
-    """Rows by the hash of their document."""
+    """Rows, looked up by the hash of their document."""
 
     places: dict[bytes, int] = field(default_factory=dict)
     columns: Rows | None = None
@@ -54,9 +54,9 @@ class Table:
     changed: bool = False  # since it was read
 
     def recall(self, keys: Sequence[bytes], compute: Compute, needed: np.ndarray | None = None) -> Rows:
-        """The rows of documents: those that are known and, computed now, the others.
+        """The rows of documents: known ones are looked up, the others computed now.
 
-        `needed` says which documents are not known unless they have a number in the last column.
+        `needed` marks the documents that count as known only if the last column holds a number for them.
         """
         rows = np.array([self.places.get(key, -1) for key in keys], np.int64)
         if self.columns is not None and needed is not None:
@@ -76,7 +76,7 @@ class Table:
         return found
 
     def add(self, keys: Sequence[bytes], columns: Rows) -> None:
-        """Until `MAX_DOCUMENTS` are there."""
+        """Add rows until there are `MAX_DOCUMENTS`."""
         before = 0 if self.columns is None else self.columns[0].shape[0]
         chosen = list(dict(zip(keys, range(len(keys)), strict=True)).values())[: max(0, MAX_DOCUMENTS - before)]
         if chosen:
@@ -86,14 +86,14 @@ class Table:
             self.places |= {keys[place]: before + number for number, place in enumerate(chosen)}
 
     def _is_right(self, rows: np.ndarray, compute: Compute) -> bool:
-        """Whether some of the rows are what is computed now."""
+        """Check a few of the rows against what is computed now."""
         self.unchecked, known = False, np.flatnonzero(rows >= 0)
         places = np.random.default_rng().choice(known, min(CHECKED, len(known)), replace=False)
         computed, there = compute(places), _taken(self.columns or (), rows[places])
         return all(map(_are_close, there, computed))
 
     def kept(self) -> tuple[np.ndarray, Rows] | None:
-        """Keys, [D, 16], and rows in use."""
+        """The keys, [D, 16], and the rows in use."""
         if self.columns is None or not self.places:
             return None
         keys = np.frombuffer(b"".join(self.places), np.uint8).reshape(-1, KEY)
@@ -112,7 +112,7 @@ def _stacked(one: Rows, other: Rows) -> Rows:
 
 
 def _are_close(one: Any, other: Any) -> bool:
-    """NaN is a number that was not computed."""
+    """Whether two columns are nearly equal; NaN marks a number that was not computed."""
     if one.shape != other.shape:
         return False
     if scipy.sparse.issparse(one):
@@ -121,7 +121,7 @@ def _are_close(one: Any, other: Any) -> bool:
 
 
 class DocumentCache:
-    """What is known about documents; `folder` is that of the model, if it has been saved."""
+    """What is known about documents; `folder` is the model folder, if the model has been saved."""
 
     def __init__(self, folder: Path | None = None):
         self.texts, self.vectors = Table(), Table()
@@ -149,7 +149,7 @@ class DocumentCache:
         return self.vectors.recall(keys_of(counts), lambda places: describe(counts[places]), needed)
 
     def learn(self, texts: Sequence[str] | None, counts: scipy.sparse.csr_matrix, described: Rows) -> None:
-        """What a fit has computed."""
+        """Add what a fit has computed."""
         if texts is not None:
             self.texts.add(_keys_of_texts(texts), _split(counts))
         self.vectors.add(keys_of(counts), described)
@@ -157,7 +157,7 @@ class DocumentCache:
     # The file
 
     def write(self, folder: Path) -> None:
-        """Write what is new into the model folder, if that can be written to."""
+        """Write new entries to the model folder if it is writable."""
         if not (self.texts.changed or self.vectors.changed):
             return
         tables = {"texts": self.texts.kept(), "vectors": self.vectors.kept()}
@@ -178,7 +178,7 @@ class DocumentCache:
 
 
 def new_cache(folder: Path | None) -> DocumentCache | None:
-    """The cache of a model folder, which is read when it is needed; None if caches are switched off."""
+    """The cache of a model folder, read on first use; None if caches are switched off."""
     return None if os.environ.get(SWITCH) == "0" else DocumentCache(folder)
 
 
@@ -199,7 +199,7 @@ def keys_of(counts: scipy.sparse.csr_matrix) -> list[bytes]:
 
 
 def cache_key(folder: Path) -> str:
-    """What a cache depends on beside the documents."""
+    """A key for what a cache depends on besides the documents."""
     config = read_json(folder / "config.json")
     files = {name: config["sha256"][name] for name in ("weights.safetensors", "vocabulary.txt")}
     learned = {name: config["learned"].get(name) for name in ("token_rules", "boilerplate", "vectors")}
@@ -225,7 +225,7 @@ def _tensors(name: str, keys: np.ndarray, columns: Rows) -> dict[str, np.ndarray
 
 
 def _read_tables(folder: Path) -> tuple[Table, Table]:
-    """Raises an error if anything is not as it was written."""
+    """Read the tables; raises an error if anything is not as it was written."""
     path = folder / CACHE
     with path.open("rb") as stream:
         header = int.from_bytes(stream.read(8), "little")

@@ -38,7 +38,7 @@ NAME_LENGTH = 60  # characters of a topic's name or a label on a chart
 
 
 class TopicModel(Protocol):
-    """What charts need of a `DocumentModel`."""
+    """What charts need from a `DocumentModel`."""
 
     seed: int
     fitted_: FittedDocuments
@@ -73,7 +73,7 @@ class DocumentSample:
 
     @property
     def topic(self) -> np.ndarray:
-        """The most probable topic of each, as a place in the model's list.  [D]"""
+        """The most probable topic of each document, as an index into the model's topics.  [D]"""
         return np.asarray(self.memberships.argmax(1))
 
     def __len__(self) -> int:
@@ -88,9 +88,9 @@ def choose_documents(
     most: int = MAX_DOCUMENTS,
     posterior: Posterior | None = None,
 ) -> DocumentSample:
-    """At most `most` documents that have a known word, drawn with the model's seed and kept in order.
+    """Draw at most `most` documents that have a known word, with the model's seed; their order is kept.
 
-    `posterior` is that of all documents, if it is known already.
+    `posterior` is the posterior of all documents, if it is known already.
     """
     counts = model.count(documents)  # once: counting texts is slower than everything below
     for name, column in (("labels", labels), ("titles", titles)):
@@ -141,7 +141,7 @@ def topic_groups(sample: DocumentSample, topics: Sequence[TopicInfo], places: np
     names = [one_line(topics[place].name, NAME_LENGTH) for place in frequent]
     order = np.argsort(frequent)[
         np.searchsorted(np.sort(frequent), sample.topic)
-    ]  # each document's place in `frequent`
+    ]  # each document's index in `frequent`
     return [*map(Group, names, rows, neighbour_colours(places, order, len(frequent)))]
 
 
@@ -202,8 +202,8 @@ def topic_charts(topics: Sequence[TopicInfo], most: int = MAX_CARDS) -> list[Int
 # Topics by the values of a column
 
 MAX_SHARE_CHARTS = 12
-MAX_VALUES = 30  # classes, the most frequent; all others are one
-SHOWN_VALUES = 8  # of a topic, those in which it is most frequent
+MAX_VALUES = 30  # classes shown; all but the most frequent are combined
+SHOWN_VALUES = 8  # values shown for a topic: those in which it is most frequent
 
 
 class Breakdown(NamedTuple):
@@ -218,7 +218,7 @@ def breakdown(
 ) -> Breakdown | None:
     """The largest topics by the values of a column, or over time; None if there is only one value.
 
-    `posterior` is that of the documents, if it is known already.
+    `posterior` is the posterior of the documents, if it is known already.
     """
     values = [_value(value, NO_VALUE) for value in column.values]
     if not column.over_time:
@@ -244,7 +244,7 @@ def _frequent(values: list[str]) -> list[str]:
 
 
 def share_charts(shares: Sequence[TopicShare], over_time: bool, most: int = MAX_SHARE_CHARTS) -> list[Chart]:
-    """Of the largest topics; periods without documents are gaps."""
+    """Charts of the largest topics; periods without documents are gaps."""
     by_topic: dict[int, list[TopicShare]] = defaultdict(list)
     for share in shares:
         by_topic[share.topic].append(share)
@@ -257,7 +257,7 @@ def share_charts(shares: Sequence[TopicShare], over_time: bool, most: int = MAX_
 
 
 def _chart_by_value(found: list[TopicShare], reach: float) -> Intervals:
-    """Of one topic; the axis begins left of zero, so that dots at zero do not cover the names."""
+    """The chart of one topic; the axis begins left of zero, so that dots at zero do not cover the names."""
     share, low, high = np.array([(one.share, one.low, one.high) for one in found]).T
     axis, colours = Axis(limits=(-0.03 * reach, reach), percent=True), [ACCENT] * len(found)
     names, hover = [one.value for one in found], [_share_hover(one) for one in found]
@@ -288,7 +288,7 @@ def _share_hover(one: TopicShare) -> str:
 
 LENGTHS = (0.08, 0.4, 0.7, 0.96)  # quantiles: the posterior narrows as documents get longer
 DIMENSIONS = 7
-LEAST_PROBABILITY, MAX_EXAMPLE_TOPICS = 0.05, 3  # of the topics shown for a document
+LEAST_PROBABILITY, MAX_EXAMPLE_TOPICS = 0.05, 3  # for a topic to be shown for a document, and how many are
 
 
 class Example(NamedTuple):
@@ -329,8 +329,8 @@ def posterior_spread(
 ) -> Intervals | None:
     """Posterior mean and standard deviation on the dimensions where the document lies farthest from the prior.
 
-    A dimension's sign is arbitrary, so each row is named by the end it leans to and drawn towards the right. Dimensions
-    whose interval covers zero are left out; None if that leaves nothing.
+    A dimension's sign is arbitrary, so each row is named by the end that the document leans towards and drawn to the
+    right. Dimensions whose interval covers zero are left out; None if none remain.
     """
     mean, std = sample.mean[example.row], sample.std[example.row]
     by_number = {dimension.number: dimension for dimension in dimensions}
@@ -350,7 +350,7 @@ def posterior_spread(
 
 
 def dimension_chart(dimensions: list[LatentDimension]) -> Bars:
-    """The KL of each latent dimension, in the order given. A dimension near zero says nothing about any document."""
+    """The KL of each latent dimension, in the order given. A dimension near zero carries no information."""
     hover = [
         f"dimension {one.number}<br><i>{for_plotly(', '.join(one.words[:6]))}</i><br>{one.kl:.3f} nats"
         for one in dimensions

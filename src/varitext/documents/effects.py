@@ -1,7 +1,7 @@
 """How the share of documents in each topic depends on covariates such as an author's party or the date.
 
-Estimand: P(document belongs to topic t | covariates), linear in the terms of the formula. What is known are the
-memberships r = p(t | X), which carry the posterior uncertainty of each document but pull shares together: an uncertain
+Estimand: P(document belongs to topic t | covariates), linear in the terms of the formula. We observe only the
+memberships r = p(t | X), which carry each document's posterior uncertainty but pull the shares together: an uncertain
 document belongs a little to all topics, whatever its covariates. If memberships are calibrated and depend on covariates
 through the topic alone,
 
@@ -9,7 +9,7 @@ through the topic alone,
     E[r M^-1 | x]       =  P(topic | x)
 
 so corrected memberships r M^-1 (Bolck, Croon and Hagenaars 2004) are regressed on the terms by least squares. Standard
-errors are heteroscedasticity-consistent (HC3): an uncertain document has a larger residual, and intervals are wider.
+errors are heteroscedasticity-consistent (HC3): uncertain documents have larger residuals and so widen the intervals.
 """
 
 import ast
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SPLINE = re.compile(r"\bs\(\s*([^\W\d]\w*|`[^`]+`)\s*(?:,\s*(?:df\s*=\s*)?(\d+)\s*)?\)")  # s(date), s(date, 8)
 SPLINE_COLUMNS = 5  # of a cubic B-spline
-# what a formula may use of Python, which formulaic evaluates: functions of formulaic by their names, and arithmetic
+# formulaic evaluates formulas as Python: they may use these functions of formulaic, and arithmetic
 FUNCTIONS = ("log", "log2", "log10", "exp", "exp2", "bs", "cc", "cr", "center", "scale", "poly", "lag", "C", "I")
 CONTRASTS = "contr"  # C(party, contr.sum)
 EXPRESSIONS = (
@@ -44,7 +44,7 @@ COVERAGE = 0.95
 POINTS = 40  # of a curve
 MAX_AVERAGED = 2000  # documents over which a curve or contrast is averaged
 MAX_CLASSES = 200  # of a column of texts
-MAX_CONDITION = 20  # of M: beyond it memberships say too little to be corrected, and effects would be inflated
+MAX_CONDITION = 20  # of M: beyond it, memberships are too uncertain to be corrected, and effects would be inflated
 ORIGIN = datetime(1970, 1, 1)
 
 
@@ -54,7 +54,7 @@ class _Regression(NamedTuple):
     degrees: int  # of freedom
 
     def combined(self, weights: np.ndarray) -> Iterator[tuple[float, ...]]:
-        """Estimate, standard error, ends of the interval and p of a combination of coefficients, topic by topic."""
+        """Estimate, standard error, interval bounds and p of a combination of coefficients, topic by topic."""
         reach = student.ppf((1 + COVERAGE) / 2, self.degrees)
         for coefficients, covariance in zip(self.coefficients.T, self.covariances, strict=True):
             estimate, error = float(weights @ coefficients), float(np.sqrt(max(weights @ covariance @ weights, 0.0)))
@@ -69,7 +69,7 @@ class Effects:
     Attributes
     ----------
     formula : str
-        As it was given.
+        The formula, as given.
     documents : int
         Number of documents that were used.
     rows : Records[Effect]
@@ -100,14 +100,14 @@ class Effects:
         column : str
             The covariate.
         first, second : str, float or date
-            Its two values.
+            The two values to compare.
         at : mapping or None, default=None
             Values of other covariates, such as `{"date": "2020-01-31"}`. Those not named are as in the documents.
 
         Returns
         -------
         list of Effect
-            One per topic; `to_frame()` makes a pandas DataFrame of it.
+            One per topic; `to_frame()` converts them to a pandas DataFrame.
         """
         held = dict(at or {})
         weights = self._design.average(held | {column: first}) - self._design.average(held | {column: second})
@@ -134,7 +134,7 @@ class Effects:
         Returns
         -------
         list of Prediction
-            By topic, then `by`, then value.
+            Sorted by topic, then `by`, then value.
         """
         found: list[Prediction] = []
         for other in [None] if by is None else self._design.values(by, points):
@@ -157,7 +157,7 @@ def estimate_effects(
     topics: Sequence[tuple[int, str]],
     known: np.ndarray | None = None,
 ) -> Effects:
-    """From memberships [D, T] and the covariates of the same documents; `known` of them have known words."""
+    """Effects from memberships [D, T] and covariates of the same documents; `known` marks those with known words."""
     design = _Design.of(formula, table, len(memberships), known)
     regression = regress(design.matrix, corrected_memberships(memberships[design.kept]))
     rows = [
@@ -172,7 +172,7 @@ def estimate_effects(
 
 
 def corrected_memberships(memberships: np.ndarray) -> np.ndarray:
-    """r M^-1, whose mean given covariates is the share of documents in each topic.  [D, T]"""
+    """r M^-1, whose mean given the covariates is the share of documents in each topic.  [D, T]"""
     memberships = np.asarray(memberships, np.float64)
     totals = np.maximum(memberships.sum(0), 1e-12)
     confusion = (memberships / totals).T @ memberships  # [T, T]   rows sum to one
@@ -184,7 +184,7 @@ def corrected_memberships(memberships: np.ndarray) -> np.ndarray:
 
 
 def regress(design: np.ndarray, shares: np.ndarray) -> _Regression:
-    """Least squares of every column of `shares` [D, T] on `design` [D, P], with HC3 covariances."""
+    """Regress every column of `shares` [D, T] on `design` [D, P] by least squares, with HC3 covariances."""
     inverse = np.linalg.inv(design.T @ design)
     coefficients = inverse @ (design.T @ shares)
     leverage = np.einsum("dp,pq,dq->d", design, inverse, design)
@@ -201,9 +201,9 @@ class _Design:
     matrix: np.ndarray  # [D, P]
     terms: tuple[str, ...]
     kept: np.ndarray  # rows of the documents that have all covariates
-    columns: dict[str, np.ndarray]  # the covariates of these
+    columns: dict[str, np.ndarray]  # the covariates of these documents
     dates: tuple[str, ...]  # columns that are dates, as days since 1970
-    spec: Any  # of formulaic, which makes the same terms of other values
+    spec: Any  # formulaic's, which computes the same terms for other values
 
     @classmethod
     def of(
@@ -284,7 +284,7 @@ class _Design:
                 value = float(value)
             except (TypeError, ValueError):
                 raise InputError(f"{column!r} is a column of numbers; {value!r} is not one") from None
-            return float(np.clip(value, values.min(), values.max()))  # a spline ends where its documents do
+            return float(np.clip(value, values.min(), values.max()))  # a spline does not extend beyond its documents
         if value not in (classes := set(values.tolist())):
             shown = ", ".join(sorted(map(str, classes))[:10])
             raise InputError(f"no document has {value!r} in {column!r}; there are {shown}")
@@ -301,7 +301,7 @@ def _libraries() -> tuple[Any, Any]:
 
 
 def _right_side(formula: str) -> str:
-    """What is right of "topic ~", with s(x) as a B-spline of formulaic."""
+    """The formula to the right of "topic ~", with s(x) as one of formulaic's B-splines."""
     left, tilde, right = formula.partition("~")
     if tilde and left.strip() not in ("", "topic", "topics"):
         raise InputError(f"the formula {formula!r} must begin with 'topic ~': every topic is on its left side")
@@ -312,7 +312,7 @@ def _right_side(formula: str) -> str:
 
 
 def _refuse_code(formulaic: Any, formula: str) -> None:
-    """A formula may come from anyone: it may call the functions of formulaic on columns, and nothing else."""
+    """Formulas are untrusted input: they may call formulaic's functions on columns, and nothing else."""
     for token in formulaic.parser.DefaultFormulaParser().get_tokens(formula):
         if token.kind is token.Kind.PYTHON:
             tree = ast.parse(re.sub("`[^`]*`", "column", token.token), mode="eval")
@@ -338,7 +338,7 @@ def _splined(formula: str) -> set[str]:
 
 
 def _column(name: str, table: Any, documents: int, in_spline: bool) -> tuple[np.ndarray, bool]:
-    """Its values, and whether they are dates; numbers as floats, dates as days, all else as text."""
+    """The values of a column, and whether they are dates; numbers as floats, dates as days, all else as text."""
     _, pandas = _libraries()
     if name not in table:
         raise InputError(f"the table has no column {name!r}. Columns: {', '.join(map(str, table)) or 'none'}")

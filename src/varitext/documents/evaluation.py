@@ -1,13 +1,13 @@
-"""Everything that can be measured of a fitted model on a labelled corpus, and document completion.
+"""All measures of a fitted model on a labelled corpus, including document completion.
 
 Completion hides half of each document's words and asks for the likelihood of that half given the other:
 
-    each word by itself   log p(hidden | observed) = sum_w count_w log E_q[ p(w | h) ],  h ~ q(h | observed)
+    word by word          log p(hidden | observed) = sum_w count_w log E_q[ p(w | h) ],  h ~ q(h | observed)
     all at once           log p(hidden | observed) = log E_q[ p(hidden | h) ]
 
-The first is the usual one, for models that give `word_log_probabilities(h)`. The second needs only the framework's four
-methods; with few samples it is biased downwards. A model with a better way gives `completion_log_likelihood(observed,
-hidden, samples)`.
+The first is the usual one, for models that implement `word_log_probabilities(h)`. The second needs only the framework's
+four methods; with few samples it is biased downwards. A model that has a better estimate implements
+`completion_log_likelihood(observed, hidden, samples)`.
 """
 
 import math

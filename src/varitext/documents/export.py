@@ -30,14 +30,14 @@ def check_vector_file(path: Path) -> None:
 
 
 def vector_tables(model: DocumentModel, counts: Counts, with_std: bool, refine: bool = True) -> Iterator[np.ndarray]:
-    """The vectors of documents, with standard deviations after them if asked for, a block of rows at a time."""
+    """Yield the vectors of documents, followed by standard deviations if `with_std`, a block of rows at a time."""
     if with_std:
         return (np.hstack(block) for block in model.posterior_blocks(counts, refine=refine))
     return mean_blocks(model.fitted_.network, model.count(counts), refine=refine, threads=model.threads)
 
 
 def write_vectors(path: Path, tables: Iterable[np.ndarray], width: int, with_std: bool) -> None:
-    """One row per document; columns mean_0.. and, if asked for, std_0... Tables are written as they come."""
+    """Write one row per document; columns mean_0.. and, if `with_std`, std_0... Tables are written as they arrive."""
     names = [f"{part}_{k}" for part in (("mean", "std") if with_std else ("mean",)) for k in range(width)]
     with atomic_file(path) as temporary:
         if path.suffix == ".npy":
@@ -79,7 +79,7 @@ def _write_parquet(path: Path, tables: Iterable[np.ndarray], names: list[str]) -
 
 
 def _in_groups(tables: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-    """Blocks joined to row groups of a Parquet file."""
+    """Join blocks into the row groups of a Parquet file."""
     group: list[np.ndarray] = []
     for table in tables:
         group.append(table)

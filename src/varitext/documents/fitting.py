@@ -4,9 +4,9 @@ Most models learn by gradients (`training.Trainer` with a `DocumentTask`). A mod
 
     fit_without_gradients(train, settings)
 
-a generator that yields after every round the share of the work that is done, from 0 to 1, and then holds what it has
-learned so far. `DirectTrainer` adds what every fit has between rounds: the held-out score, the history, the time limit,
-Ctrl-C.
+a generator. After every round it yields the share of the work that is done, from 0 to 1; the model then holds what it
+has learned so far. `DirectTrainer` adds what every fit does between rounds: the held-out score, the history, the time
+limit, Ctrl-C.
 """
 
 import hashlib
@@ -46,9 +46,9 @@ from varitext.training.optimizer import ADAMW, Optimization
 from varitext.training.settings import Progress, Score, StepLoss, TrainingSettings, TrainingState
 from varitext.training.trainer import Trainer
 
-AXES_FROM = 4000  # documents that readable axes, and the information in each, are found from
+AXES_FROM = 4000  # documents used to find the readable axes and the information in each
 OVERRIDES = ("epochs", "batch_size", "learning_rate", "samples", "updates", "kl_schedule", "kl_warm_up", "time_limit")
-WARM_UPS = {"linear": 0.2, "cyclical": 0.5}  # of a KL schedule that is named without one
+WARM_UPS = {"linear": 0.2, "cyclical": 0.5}  # of a KL schedule that is named without a warm-up
 DEV_SAMPLES = 5  # enough to tell two rounds apart; the final evaluation uses 20
 ACTIVE = 0.01  # nats: a latent dimension with a smaller KL is inactive
 
@@ -82,16 +82,16 @@ class FittedDocuments:
     vectors: VectorOrigin | None = None  # where the sentence vectors come from that it was fitted with
 
     def latent_space(self) -> LatentSpace:
-        """What latent dimensions are ranked, and compared with those of another fit, by."""
+        """What latent dimensions are ranked by and compared with those of another fit by."""
         frequencies = self.network.word_log_frequencies.double().exp().cpu().numpy()
         word_vectors = self.network.word_vectors.cpu().numpy()
         return LatentSpace(word_vectors, frequencies, self.vocabulary.words, self.kl_per_dimension)
 
 
 class DocumentFit:
-    """A network ready to be trained. After training, even if cut short, `result` returns what was learned.
+    """A network ready to be trained. After training, even if interrupted, `result` returns what was learned.
 
-    Held-out documents choose when to stop: `held_out` or, without these, a share of the documents.
+    Held-out documents decide when to stop: `held_out` or, if it is None, a share of the documents.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class DocumentFit:
         )
 
     def result(self) -> FittedDocuments:
-        """With readable axes, if the model leaves a choice of them."""
+        """What was learned, with readable axes if the model leaves their choice free."""
         network, state, documents = self.network.eval().requires_grad_(False), self.trainer.state, self.documents
         generator = np.random.default_rng(stream(self.seed, "documents for axes"))
         sample = self.train[some_rows(generator, self.train.shape[0], AXES_FROM)]
@@ -156,13 +156,13 @@ class DocumentFit:
 
 
 def split_off(counts: Counts, held_out: Counts | None, settings: DocumentSettings) -> tuple[Counts, Counts]:
-    """Training and held-out documents: those that the user has held out, or a share."""
+    """Training and held-out documents: those that the user has held out, or a random share."""
     seed = settings.seed if settings.dev_seed is None else settings.dev_seed
     return hold_out(counts, settings.dev_share, seed) if held_out is None else (counts, held_out)
 
 
 def hold_out(counts: Counts, share: float, seed: int) -> tuple[Counts, Counts]:
-    """Training and held-out documents at random: `share` of them, at least 20 if that leaves enough, at most 2,000."""
+    """Hold out a random `share` of the documents: at least 20 if that leaves enough to train on, at most 2,000."""
     if not 0 < share < 1:
         raise InputError(f"dev_share must lie between 0 and 1, not {share}")
     size = counts.shape[0]
@@ -233,7 +233,7 @@ def choose_trainer(
     world: World = ALONE,
     optimization: Optimization = ADAMW,
 ) -> "Trainer | DirectTrainer":
-    """Gradients, unless the model has `fit_without_gradients`."""
+    """A trainer that uses gradients, unless the model has `fit_without_gradients`."""
     direct = isinstance(network, FitsWithoutGradients)
     analytic = isinstance(network.estimator, Reparameterised) and type(network).objective is DocumentNetwork.objective
     if recipe.objective.free_bits and (direct or not analytic):
@@ -300,7 +300,7 @@ class DocumentTask:
                     loss = (in_loss * bound.weighted(kl_weight)).sum()
                     return StepLoss(loss, share.mean(bound.elbo / batch.lengths), share.mean(bound.kl))
             surrogate, bound = model.objective(batch, self.settings.samples, kl_weight)
-        if self.objective.free_bits:  # a KL below them is raised to them: it costs the same whatever q is
+        if self.objective.free_bits:  # a smaller KL is raised to the free bits, so it costs the same whatever q is
             raised = (self.objective.free_bits - bound.kl_per_dimension).clamp(min=0)
             surrogate = surrogate - kl_weight * raised.sum(-1)
         loss = -share.mean(weights * surrogate)
@@ -311,14 +311,14 @@ class DocumentTask:
         bounds = model.evaluate_round(self.dev, DEV_SAMPLES, stream(self.settings.seed, "dev noise"))
         perplexity = per_document_perplexity(bounds.elbo, bounds.lengths)
         metrics = {"dev_perplexity": perplexity, "dev_elbo_per_word": float((bounds.elbo / bounds.lengths).mean())}
-        if bounds.kl.any():  # a model without draws of h has none
+        if bounds.kl.any():  # a model without draws of h has no KL
             active = int((bounds.kl_by_dimension > ACTIVE).sum())
             metrics |= {"dev_kl": float(bounds.kl.mean()), "active_units": active}
         return Score(perplexity, metrics)
 
 
 class DirectTrainer:
-    """In place of `training.Trainer`; afterwards the model holds what scored best on the held-out documents."""
+    """Replaces `training.Trainer`; afterwards the model holds what scored best on the held-out documents."""
 
     def __init__(
         self,
@@ -334,7 +334,7 @@ class DirectTrainer:
         self.state = TrainingState()
 
     def train(self, resume: bool = False) -> TrainingState:
-        """Run to the end. The global random state is left as it was found."""
+        """Run to the end. The global random state is restored afterwards."""
         if resume and self.progress:
             self.progress.note("this model keeps no checkpoint: starting from the beginning")
         with seeded(stream(self.settings.seed, "training noise"), self.task.device), Interruption() as interruption:

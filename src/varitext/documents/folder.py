@@ -1,7 +1,7 @@
-"""A fitted document model as a model folder (`store.py`), and back.
+"""Write a fitted document model to a model folder (`store.py`), and read it back.
 
-Beside the files that every model has, topics are two: topics.json, which people may read, and topics.safetensors. An
-interrupted fit has none.
+Besides the files that every model has, topics take two: topics.json, which is meant to be readable, and
+topics.safetensors. An interrupted fit has neither.
 """
 
 import json
@@ -36,7 +36,7 @@ from varitext.text import TokenRules, Vocabulary, VocabularyRules
 from varitext.text.boilerplate import Boilerplate
 
 ELSEWHERE = {"model", "network", "architecture", "training", "vocabulary", "history", "updates", "regions", "vectors"}
-LATER = {"boilerplate", "notes", "passages"}  # which the first folders of this version do not have
+LATER = {"boilerplate", "notes", "passages"}  # the first folders of this version lack these
 LEARNED = [field.name for field in fields(FittedDocuments) if field.name not in ELSEWHERE]  # in config.json
 Trust = str | type | None  # the class outside varitext that the caller is willing to load
 
@@ -60,7 +60,7 @@ def save_documents(folder: Path, settings: DocumentSettings, fitted: FittedDocum
 def restore_documents(
     stored: StoredModel, folder: Path, trust: Trust = None
 ) -> tuple[DocumentSettings, FittedDocuments]:
-    """On the device that the model was fitted on, if this machine has it."""
+    """Restore a model on the device that it was fitted on, if this machine has it."""
     config, learned = stored.config, stored.config["learned"]
     kind = _class_of(str(config["model"]), trust, folder)
     settings = _settings(config["settings"], kind)
@@ -101,7 +101,7 @@ def restore_documents(
 def _restored_origin(
     stored: Mapping[str, Any] | None, architecture: Mapping[str, Any], folder: Path
 ) -> VectorOrigin | None:
-    """Folders of earlier versions have none."""
+    """The origin of the sentence vectors; folders of earlier versions have none."""
     origin = None if stored is None else record_from_dict(VectorOrigin, stored)
     if (origin.dimension if origin else 0) != architecture.get("sentence_dim", 0):
         raise InputError(f"{folder / 'config.json'}: the width of the sentence vectors differs from the network's")
@@ -109,7 +109,7 @@ def _restored_origin(
 
 
 def _class_of(name: str, trust: Trust, folder: Path) -> type[DocumentNetwork]:
-    """A model of varitext by its name; a class of another package only if the caller trusts it."""
+    """The class of one of varitext's models by name; a class of another package only if the caller trusts it."""
     if name in DOCUMENT_MODELS and not DOCUMENT_MODELS[name].plug_in:
         return model_class(name)
     if ":" not in name:
@@ -136,7 +136,7 @@ def _settings(stored: Mapping[str, Any], kind: type[DocumentNetwork]) -> Documen
 
 @dataclass(frozen=True)
 class MissingTokeniser:
-    """In place of a user's function, which a model folder names but does not hold."""
+    """Stands in for a user's function, which a model folder names but does not contain."""
 
     name: str
 
@@ -148,7 +148,7 @@ class MissingTokeniser:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; functions and classes by name."""
+    """A value as it is written to JSON; functions and classes by name."""
     if isinstance(value, MissingTokeniser):
         return value.name
     if is_dataclass(value) and not isinstance(value, type):
@@ -161,7 +161,7 @@ def _plain(value: Any) -> Any:
 
 
 def _stored_states(regions: Regions) -> dict[str, bytes]:
-    """The topics, and those before each of the last changes: before-1.topics.json, and its tensors if they differ."""
+    """The topics now and before each of the last changes: before-1.topics.json, and its tensors if they differ."""
     files = _stored_regions(regions)
     state, number = regions.before, 1
     tensors = files[TENSOR_FILE]
@@ -278,7 +278,7 @@ def _restored_regions(
 
 
 def _check_tensors(tensors: Mapping[str, np.ndarray], sizes: tuple[int, int, int, int], folder: Path) -> None:
-    """Finite numbers in the shapes of so many regions, words, dimensions and phrases."""
+    """Check for finite numbers in the shapes that these numbers of regions, words, dimensions and phrases imply."""
     regions, most_words, dimensions, phrases = sizes
     words = min(tensors["word_probabilities"].shape[-1], most_words)  # fewer if an update has added words
     expected: dict[str, tuple[int, ...]] = {
@@ -296,7 +296,7 @@ def _check_tensors(tensors: Mapping[str, np.ndarray], sizes: tuple[int, int, int
 
 
 def _word_documents(tensors: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Folders of version 1.0 have shares, to which half a document with the words of all was added."""
+    """Documents that have each word. Folders of version 1.0 hold shares, smoothed by half a document of all words."""
     if "word_documents" in tensors:
         return tensors["word_documents"]
     shares, of_all, sizes = (tensors[name] for name in ("document_shares", "document_shares_of_all", "documents"))

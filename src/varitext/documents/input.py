@@ -1,4 +1,4 @@
-"""Documents of any form as counts over the words of a model: to fit, to transform, to update with."""
+"""Turn documents of any form into counts over the words of a model, for fitting, transforming and updating."""
 
 import warnings
 from collections import Counter
@@ -31,7 +31,7 @@ from varitext.text.stop_words import AUTO
 from varitext.text.tokens import resolve_segmenter
 from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES
 
-MIN_DISTINCT = 100  # documents: fewer are too few to learn from without their copies
+MIN_DISTINCT = 100  # documents; with fewer, copies are learned from, too
 KEEP = "To keep them: keep_{0}=True, --keep-{0}"
 
 Validate = Callable[[Any, bool], scipy.sparse.csr_matrix]
@@ -40,7 +40,7 @@ Validate = Callable[[Any, bool], scipy.sparse.csr_matrix]
 
 @dataclass(frozen=True)
 class TrainingDocuments:
-    """What a model learns from."""
+    """The documents that a model learns from."""
 
     counts: Counts  # [D, V], no document is empty
     vocabulary: Vocabulary
@@ -48,8 +48,8 @@ class TrainingDocuments:
     vocabulary_rules: VocabularyRules
     n_empty: int  # documents that were left out
     corpus: dict[str, str] | None  # name, part and sha256
-    rows: np.ndarray | None = None  # the row of each document in what was given, if some were left out
-    copies: np.ndarray | None = None  # how many documents given each stands for, if some are copies
+    rows: np.ndarray | None = None  # the row of each document in the input, if some were left out
+    copies: np.ndarray | None = None  # how many input documents each stands for, if some are copies
     boilerplate: Boilerplate | None = None  # what was removed from texts
     notes: tuple[str, ...] = ()  # what a user should know
     excerpts: Sequence[str] | None = None  # the texts of the documents, if they are passages
@@ -58,14 +58,14 @@ class TrainingDocuments:
 
 
 def corpus_of(X: DocumentInput) -> dict[str, str] | None:
-    """Which corpus, for the model folder: other commands find it again by this."""
+    """Which corpus this is, for the model folder; other commands use it to find the corpus again."""
     return X.recorded() if isinstance(X, Documents) else None
 
 
 def documents_to_learn(
     X: DocumentInput, settings: DocumentSettings, validate: Validate, words: Sequence[str] | None = None
 ) -> TrainingDocuments:
-    """Counts of all documents that have words; `words` are the vocabulary, or the names of the columns of counts."""
+    """Count all documents that have words; `words` is the vocabulary, or the names of the columns of counts."""
     (content, named), corpus = unwrap(X), corpus_of(X)
     token_rules = settings.token_rules or TokenRules(segmenter="auto")
     vocabulary_rules = settings.vocabulary_rules or VocabularyRules()
@@ -115,18 +115,18 @@ def documents_to_learn(
 
 @dataclass(frozen=True)
 class PreparedTexts:
-    """Texts as their words are counted, and what was done to them."""
+    """Texts ready for counting their words, and what was done to them."""
 
     texts: list[str] = field(default_factory=list)
     vocabulary_rules: VocabularyRules = DEFAULT_VOCABULARY_RULES
     boilerplate: Boilerplate | None = None
-    rows: np.ndarray | None = None  # of the texts in what was given, if copies were left out
+    rows: np.ndarray | None = None  # of the texts in the input, if copies were left out
     copies: np.ndarray | None = None  # how many texts each stands for
     notes: tuple[str, ...] = ()
 
 
 def prepare_texts(texts: list[str], settings: DocumentSettings, rules: VocabularyRules) -> PreparedTexts:
-    """Without boilerplate and copies, with the stop words of their languages."""
+    """Remove boilerplate and copies from texts, and find the stop words of their languages."""
     notes: list[str | None] = []
     boilerplate = rows = copies = None
     if not settings.keep_boilerplate:
@@ -156,7 +156,7 @@ def prepare_texts(texts: list[str], settings: DocumentSettings, rules: Vocabular
 
 
 def without_boilerplate(X: DocumentInput, boilerplate: Boilerplate | None) -> DocumentInput:
-    """Texts as those of the fit were read; counts and lists of words as they are."""
+    """Texts without the boilerplate that the fit removed; counts and lists of words unchanged."""
     content, _ = unwrap(X)
     if boilerplate is None or kind_of(content) != "texts":
         return X
@@ -164,7 +164,7 @@ def without_boilerplate(X: DocumentInput, boilerplate: Boilerplate | None) -> Do
 
 
 def passages_of(X: DocumentInput, words: int | None, boilerplate: Boilerplate | None) -> Passages | None:
-    """The passages of texts; None if they are read whole, and for counts and lists of words."""
+    """The passages of texts; None if texts are read whole, and for counts and lists of words."""
     if words is None or kind_of(unwrap(X)[0]) != "texts":
         return None
     content, _ = unwrap(without_boilerplate(X, boilerplate))
@@ -172,7 +172,7 @@ def passages_of(X: DocumentInput, words: int | None, boilerplate: Boilerplate | 
 
 
 def texts_of(X: DocumentInput) -> Sequence[str] | None:
-    """The texts, if X is texts."""
+    """The texts if X holds texts, otherwise None."""
     content, _ = unwrap(X)
     is_texts = isinstance(content, (list, tuple)) and len(content) > 0 and isinstance(content[0], str)
     return content if is_texts else None
@@ -190,7 +190,7 @@ def _column_names(X: Any, width: int) -> Vocabulary:
 
 
 def _checked_size(counts: Counts, latent_dim: int) -> Counts:
-    """The counts without empty documents, if there is enough to learn from."""
+    """Drop empty documents from the counts, and check that enough is left to learn from."""
     documents, words = counts.shape
     if words < 2:
         raise InputError(
@@ -219,7 +219,7 @@ def count_documents(
     validate: Validate,
     boilerplate: Boilerplate | None = None,
 ) -> Counts:
-    """Counts over a vocabulary; words that it does not have are left out."""
+    """Count words of a vocabulary; other words are ignored."""
     X = without_boilerplate(X, boilerplate)
     counted = count_words(X, token_rules, vocabulary, processes=settings.processes, tokeniser=settings.tokeniser)
     if counted is not None:
@@ -242,7 +242,7 @@ def widened_vocabulary(
     settings: DocumentSettings,
     boilerplate: Boilerplate | None = None,
 ) -> Vocabulary:
-    """The words of a model, followed by those that new documents add by its rules."""
+    """The words of a model, followed by those that new documents add under its rules."""
     X = without_boilerplate(X, boilerplate)
     counted = count_words(X, token_rules, None, vocabulary_rules, settings.processes, settings.tokeniser)
     content, named = unwrap(X)

@@ -3,17 +3,17 @@
     p(u)      =  sum_t  weight_t  N(u; centre_t, variance_t I)                        u = mean / |mean|, by EM
     p(t | X)  ∝  weight_t  N(u; centre_t, (variance_t + s^2) I)                       s^2 = mean_k std_k^2 / |mean|^2
 
-The spread of q(h | X) widens every component alike: a short document, whose h is uncertain, belongs to several topics;
-a document without a known word has no direction, and belongs to all of them as the training documents do.
+The spread of q(h | X) widens every component alike: a short document, whose h is uncertain, belongs to several topics.
+A document without a known word has no direction; its memberships are the weights of the topics.
 
-The number of components is the one requested, or chosen by the likelihood of held-out documents, cross-validated.
-Documents at one place, such as copies of one text, are held out together: otherwise a component on each place is best.
-More components fit better until they divide what belongs together, so the fewest are taken that documents cannot tell
-from the best (within one standard error of the paired difference, after Breiman et al. 1984) or that have nearly all of
-its gain over a single component.
+The number of components is the one requested, or chosen by the cross-validated likelihood of held-out documents.
+Documents at the same place, such as copies of one text, are held out together: otherwise one component per place would
+be best. More components fit better until they divide what belongs together. So we take the fewest that are within one
+standard error of the best (of the paired difference, after Breiman et al. 1984) or that have nearly all of its gain
+over a single component.
 
-Stability: the mixture is fitted again to documents drawn with replacement; how well a topic is found again is the
-Jaccard similarity of its documents with those of the most similar new component, averaged over draws (Hennig 2007).
+Stability: the mixture is refitted to documents drawn with replacement. The stability of a topic is the Jaccard
+similarity of its documents with those of the most similar new component, averaged over draws (Hennig 2007).
 """
 
 import warnings
@@ -35,14 +35,14 @@ MIN_VARIANCE = 1e-4  # of a direction: a region never shrinks to one document
 
 NUMBERS = (2, 3, 4, 5, 6, 8, 12, 20, 30, 50, 75, 100)  # of components that are tried
 MIN_DOCUMENTS = 15  # per component, on average
-MAX_CHOSEN_ON, FOLDS = 2000, 4  # documents, and the parts that are held out in turn
-MAX_DIVISIONS = 6  # into such parts, if there are few documents
-ROUNDING = 1e-4  # of a unit vector: documents that are nearer count as one place
+MAX_CHOSEN_ON, FOLDS = 2000, 4  # number of documents, and of the folds that are held out in turn
+MAX_DIVISIONS = 6  # repetitions of the division into folds, if there are few documents
+ROUNDING = 1e-4  # of a unit vector: documents closer than this count as one place
 ROWS_AT_ONCE = 256  # documents whose distances to all others are in memory
-COPIES = 1e-2  # of a unit vector: documents that are nearer are held out together
+COPIES = 1e-2  # of a unit vector: documents closer than this are held out together
 TIE = 0.1  # of the best number's gain over one component: fewer components that lose less are as good
 REFITS = 20  # of the mixture to documents drawn with replacement, for stability
-PATIENCE = 2  # numbers in a row that are worse than the best: the search ends
+PATIENCE = 2  # the search ends after this many numbers in a row that are worse than the best
 
 
 class Directions(NamedTuple):
@@ -53,14 +53,14 @@ class Directions(NamedTuple):
 
 
 class Mixture(NamedTuple):
-    """The components, each a region of the latent space."""
+    """A mixture of components, each a region of the latent space."""
 
     centres: np.ndarray  # [T, K]
     variances: np.ndarray  # [T]
     weights: np.ndarray  # [T]   sum to one
 
     def only(self, components: np.ndarray) -> "Mixture":
-        """These components, in this order."""
+        """The mixture of these components only, in this order."""
         weights = self.weights[components]
         return Mixture(self.centres[components], self.variances[components], weights / weights.sum())
 
@@ -77,12 +77,12 @@ class Mixture(NamedTuple):
         return _normalised(_log_joint(unit, self))
 
     def log_likelihood(self, unit: np.ndarray) -> np.ndarray:
-        """Of every direction.  [D]"""
+        """Log-likelihood of every direction.  [D]"""
         return self.expected(unit)[1]
 
 
 class Seeds(NamedTuple):
-    """Directions at which the first components start and to which a prior draws them."""
+    """Directions at which the first components start and towards which a prior pulls them."""
 
     directions: np.ndarray  # [S, K], of unit length
     weight: float  # documents that the prior of each counts as
@@ -98,7 +98,7 @@ def directions_of(posterior: Posterior) -> Directions:
 
 
 def fit_mixture(unit: np.ndarray, components: int, seed: int, seeds: Seeds | None = None, starts: int = 1) -> Mixture:
-    """The best of several initializations by EM: seeded components in their order, then the others by size."""
+    """Fit by EM and keep the best of several initializations. Seeded components come first, the others by size."""
     unit = np.asarray(unit, np.float32)  # twice as fast, and exact enough
     found = [
         _expectation_maximisation(unit, _start(unit, components, (seed, start), seeds), seeds)
@@ -111,7 +111,7 @@ def fit_mixture(unit: np.ndarray, components: int, seed: int, seeds: Seeds | Non
 
 
 def _start(unit: np.ndarray, components: int, seed: tuple[int, int], seeds: Seeds | None) -> Mixture:
-    """Centres at documents far from each other (k-means++), the first ones at the seeds."""
+    """Initialize the centres at documents far from each other (k-means++), the first ones at the seeds."""
     from sklearn.cluster import kmeans_plusplus  # slow to import, and not needed to load a model
 
     drawn = np.random.default_rng(seed).integers(2**31)
@@ -136,7 +136,7 @@ def _expectation_maximisation(unit: np.ndarray, mixture: Mixture, seeds: Seeds |
 
 
 def _normalised(log_joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Memberships, which sum to one, and the log of what they were divided by.  [D, T], [D]"""
+    """Memberships, which sum to one, and their log normaliser.  [D, T], [D]"""
     largest = log_joint.max(1, keepdims=True)
     joint = np.exp(log_joint - largest)
     sums = joint.sum(1, keepdims=True)
@@ -148,7 +148,7 @@ def _maximised(unit: np.ndarray, memberships: np.ndarray, seeds: Seeds | None) -
     sizes = memberships.sum(0) + 1e-9  # [T]
     own = memberships.T @ unit  # [T, K]
     sums, totals = own.copy(), sizes.copy()
-    if seeds is not None:  # a Gaussian prior on a centre, as documents that lie where it does
+    if seeds is not None:  # a Gaussian prior on a centre acts like extra documents at its mean
         sums[: len(seeds.directions)] += seeds.weight * seeds.directions
         totals[: len(seeds.directions)] += seeds.weight
     centres = sums / totals[:, None]
@@ -164,8 +164,8 @@ def _log_joint(unit: np.ndarray, mixture: Mixture) -> np.ndarray:
     normaliser = -0.5 * (np.square(centres).sum(1) / variances + unit.shape[1] * np.log(2 * np.pi * variances))
     factors = np.concatenate([centres / variances[:, None], -0.5 / variances[:, None]], 1)  # [T, K + 1]
     terms = np.concatenate([unit, np.square(unit).sum(1, keepdims=True)], 1)
-    # with one component, OpenBLAS reads beyond the arrays on some CPUs and warns of what it finds there, though not in
-    # the product
+    # with one component, OpenBLAS reads beyond the arrays on some CPUs and warns about values there; the product is
+    # not affected
     with np.errstate(invalid="ignore"):
         return np.asarray(terms @ factors.T + (np.log(weights) + normaliser))
 
@@ -184,7 +184,7 @@ def _squared_distances(unit: np.ndarray, centres: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Choice(DictRecord):
-    """How many topics, and why."""
+    """The number of topics, and why it was chosen."""
 
     number: int
     how: str  # in a few words
@@ -204,7 +204,7 @@ def choose_number(unit: np.ndarray, asked: int | None, seed: int, least: int = 0
     unit = unit[np.random.default_rng((seed, 4)).permutation(len(unit))[:MAX_CHOSEN_ON]]
     most = min(most, len(unit) * (FOLDS - 1) // FOLDS // MIN_DOCUMENTS)
     distinct = int(_copies(unit).max()) + 1
-    if distinct < 2 * FOLDS:  # to hold some of them out would leave too few
+    if distinct < 2 * FOLDS:  # holding some of them out would leave too few
         return Choice(max(1, least, min(most, distinct)), "too few distinct documents to try more")
     most = min(most, distinct * (FOLDS - 1) // FOLDS)
     grid = [number for number in NUMBERS if number <= most]
@@ -214,9 +214,9 @@ def choose_number(unit: np.ndarray, asked: int | None, seed: int, least: int = 0
 
 
 def held_out_curve(unit: np.ndarray, grid: Sequence[int], seed: int) -> dict[int, np.ndarray]:
-    """By number of components, the log-likelihood of every document when it was held out.  [D]
+    """Log-likelihood of every document when held out, by number of components.  [D]
 
-    From one component until `PATIENCE` numbers in a row are worse than the best.
+    The numbers start at one component and end once `PATIENCE` of them in a row are worse than the best.
     """
     copies = _copies(unit)
     divisions = max(1, min(MAX_DIVISIONS, MAX_CHOSEN_ON // len(unit)))
@@ -231,7 +231,7 @@ def held_out_curve(unit: np.ndarray, grid: Sequence[int], seed: int) -> dict[int
 
 
 def _copies(unit: np.ndarray) -> np.ndarray:
-    """A number for every document, the same for those that are nearly at one place.  [D]"""
+    """A group number for every document, the same for documents at nearly the same place.  [D]"""
     blocks = (unit[start : start + ROWS_AT_ONCE] for start in range(0, len(unit), ROWS_AT_ONCE))
     near = vstack([csr_array(np.square(COPIES) > _squared_distances(block, unit)) for block in blocks])
     _, found = connected_components(near, directed=False)
@@ -249,7 +249,7 @@ def _held_out(unit: np.ndarray, folds: np.ndarray, number: int, seed: int) -> np
 
 def _chosen(curve: dict[int, np.ndarray], grid: Sequence[int], least: int) -> Choice:
     means = {number: float(values.mean()) for number, values in curve.items()}
-    one = means.pop(1)  # what others gain is measured from it
+    one = means.pop(1)  # the baseline for the gain of the others
     best = max(means, key=lambda number: means[number])
     errors = {number: float((curve[best] - curve[number]).std()) / len(curve[best]) ** 0.5 for number in means}
     tie = TIE * max(0.0, means[best] - one)
@@ -264,7 +264,7 @@ def _chosen(curve: dict[int, np.ndarray], grid: Sequence[int], least: int) -> Ch
 def stability(
     unit: np.ndarray, labels: np.ndarray, topics: int, components: int, seed: int, refits: int = REFITS
 ) -> np.ndarray:
-    """How well each topic is found again, 0 to 1; `labels` are the topics of documents.  [topics]"""
+    """Stability of each topic, 0 to 1; `labels` are the topics of documents.  [topics]"""
     found = np.full((refits, topics), np.nan)
     for refit in range(refits):
         drawn = np.random.default_rng((seed, 6, refit)).integers(len(unit), size=len(unit))
@@ -282,7 +282,7 @@ def stability(
 def number_of_places(unit: np.ndarray) -> int:
     """Number of distinct directions; those that differ by no more than rounding count as one."""
     places = np.unique(np.round(unit, 5), axis=0)
-    if len(places) > 1000:  # too many for rounding alone to have made of a few
+    if len(places) > 1000:  # too many to be a few places that differ by rounding
         return len(places)
     near = cKDTree(places).query_pairs(ROUNDING, output_type="ndarray")  # [pairs, 2]
     graph = coo_array((np.ones(len(near)), (near[:, 0], near[:, 1])), shape=(len(places), len(places)))

@@ -1,4 +1,4 @@
-"""DocumentModel: texts, tokens or counts in; topics, vectors with uncertainty and perplexity out."""
+"""DocumentModel: from texts, tokens or counts to topics, vectors with uncertainty, and perplexity."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,7 +78,7 @@ from varitext.training.settings import Progress
 
 __all__ = ["DocumentModel", "LatentDimension", "Neighbour", "PerplexityRecord", "Posterior"]
 
-PREDICTION_SAMPLES = 20  # the paper's
+PREDICTION_SAMPLES = 20  # as in the paper
 
 
 class DocumentModel(
@@ -100,7 +100,7 @@ class DocumentModel(
     latent_dim : int, default=50
         Number of latent dimensions.
     preset : str, default="recommended"
-        Named set of training settings; "nvdm" also has "paper".
+        Name of a set of training settings; "nvdm" also has "paper".
     network : mapping or None, default=None
         Architecture arguments that override the preset's, for example `{"hidden_dim": 256}`.
     epochs : int or None, default=None
@@ -117,37 +117,39 @@ class DocumentModel(
         Gradient estimator, a key of `varitext.latent.ESTIMATORS`: "dreg" or "importance_weighted" for a Gaussian h,
         "nvil" or "vimco" for a discrete one.
     kl_schedule : {"linear", "cyclical", "none"} or None, default=None
-        The weight of the KL in training: it rises from 0.1 to 1 once, in each of four cycles (Fu et al. 2019), or is 1.
+        Weight of the KL in training: rises from 0.1 to 1 once, rises in each of four cycles (Fu et al. 2019), or is 1.
     kl_warm_up : float or None, default=None
-        Share of the steps, or of each cycle, in which it rises. None: the preset's; with a `kl_schedule` 0.2, or 0.5 of
-        each cycle.
+        Share of the steps, or of each cycle, in which the weight rises. None: the preset's share; with a `kl_schedule`,
+        0.2 of the steps or 0.5 of each cycle.
     free_bits : float, default=0.0
         Nats of KL per document and latent dimension that cost nothing (Kingma et al. 2016), against posterior collapse.
     softmax : str or None, default=None
-        Softmax over the vocabulary, "full" or "sampled", for models that have the choice.
+        Softmax over the vocabulary, "full" or "sampled", for models that offer both.
     time_limit : float or None, default=None
-        Seconds after which training ends; its schedule adapts. None: no limit.
+        Seconds after which training ends; the training schedule adapts. None: no limit.
     dev_share : float, default=0.05
-        Share of the documents held out to choose when to stop.
+        Share of the documents held out to decide when to stop.
     dev_seed : int or None, default=None
-        Seed that chooses them. None: `seed`. Set it to fit several seeds with the same held-out documents.
+        Seed for choosing the held-out documents. None: `seed`. Set it to fit several seeds with the same held-out
+        documents.
     token_rules : TokenRules or None, default=None
         How texts become tokens. None: the default rules, with a segmenter if the language needs one.
     vocabulary_rules : VocabularyRules or None, default=None
         Which words are kept. None: the default rules.
     tokeniser : callable or None, default=None
-        Your own function from a text to a list of tokens.
+        Your function from a text to a list of tokens.
     text_column : str or None, default=None
         Column of a DataFrame that holds the texts. None: "text", or the only text column.
     keep_boilerplate : bool, default=False
         Keep what a fit on texts otherwise removes: quoted replies, signatures, mail headers, HTML, addresses, hashes,
-        and lines that many documents share. What it removed is in `fitted_.notes`.
+        and lines that many documents share. `fitted_.notes` lists what was removed.
     keep_duplicates : bool, default=False
-        Learn from every copy of a text; otherwise copies count once, except among fewer than 100 distinct texts. Sizes
-        of topics count all.
+        Learn from every copy of a text; otherwise copies count once, unless there are fewer than 100 distinct texts.
+        Topic sizes count all copies.
     passages : int or None, default=None
-        Find topics of passages of about this many words, in texts such as books. The topics of a document are then the
-        shares of its words, `documents` of a topic are passages, and `transform` reads documents whole.
+        Split long texts, such as books, into passages of about this many words and find the topics of these. A
+        document's topics are then shares of its words, `documents` of a topic counts passages, and `transform` reads
+        documents whole.
     processes : int, optional
         Number of threads that count words, or of processes for n-grams and without the compiled counter (default: all
         cores, or one process).
@@ -196,7 +198,7 @@ class DocumentModel(
 
     fitted_: FittedDocuments
     n_features_in_: int
-    _cache: DocumentCache | None = None  # what is known about documents already
+    _cache: DocumentCache | None = None  # what was already computed for documents
 
     # Learning
 
@@ -225,10 +227,10 @@ class DocumentModel(
             Documents to learn from.
         y : ignored
         vectors : array of shape (n_documents, width), path, "minilm" or None, default=None
-            Sentence vectors to learn from beside the words: your own, as a matrix or a .npy file, or "minilm" to encode
-            the texts. The default model is then "nvdm_vectors".
+            Sentence vectors to learn from in addition to the words: your own, as a matrix or a .npy file, or "minilm"
+            to encode the texts. The default model is then "nvdm_vectors".
         dev : documents or None, default=None
-            Documents that choose when to stop. None: a share of X is held out.
+            Held-out documents that decide when to stop. None: a share of X is held out.
         vocabulary : sequence of str or None, default=None
             The words to count in texts, or the names of the columns of counts, such as
             `CountVectorizer.get_feature_names_out()`.
@@ -237,22 +239,22 @@ class DocumentModel(
         checkpoint : Path or None, default=None
             File to save the state of training in after every round.
         resume : bool, default=False
-            Whether to continue from the checkpoint.
+            Whether to resume from the checkpoint.
         world : World, default=ALONE
             The processes that share the work. Each calls `fit` with the same documents and ends with the same model.
         optimizer : callable or None, default=None
-            From a list of parameters to a `torch.optim.Optimizer`, whose learning rate is the peak. None: AdamW with
-            `learning_rate`. To resume, pass the same one.
+            Function from a list of parameters to a `torch.optim.Optimizer`, whose learning rate is the peak. None:
+            AdamW with `learning_rate`. To resume, pass the same one.
         schedule : callable or None, default=None
-            From the share of training that is done, 0 to 1, to a factor of the learning rate. None: the preset's
-            schedule.
+            Function from the share of training that is done, 0 to 1, to a factor of the learning rate. None: the
+            preset's schedule.
 
         Returns
         -------
         self : DocumentModel
         """
         check_choice("transform_to", self.transform_to, ("vectors", "topics"))
-        self._cache = self._cache and DocumentCache()  # what it has belongs to other weights
+        self._cache = self._cache and DocumentCache()  # its contents belong to other weights
         wanted = [] if self.seed_topics is None else seed_topics_of(self.seed_topics)
         X = listed_documents(X, self.text_column)
         documents = documents_to_learn(X, self, self._validated, vocabulary)
@@ -298,9 +300,9 @@ class DocumentModel(
         checkpoint: Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn from new documents without the earlier ones; topics stay where they are.
+        """Learn from new documents without the earlier ones; the topics stay where they are.
 
-        What the update did is the last record of `fitted_.updates`. A model that is not fitted is fitted.
+        The last record of `fitted_.updates` describes the update. An unfitted model is fitted.
 
         Parameters
         ----------
@@ -310,13 +312,13 @@ class DocumentModel(
         vectors
             As in `count`.
         dev : documents or None, default=None
-            Documents that choose when to stop. None: a share of X is held out.
+            Held-out documents that decide when to stop. None: a share of X is held out.
         new_words : bool, default=False
             Whether to add the words of the new documents to the vocabulary.
         epochs : int or None, default=None
-            Passes over the new documents. None: half of those of a first fit.
+            Passes over the new documents. None: half as many as in a first fit.
         learning_rate : float or None, default=None
-            Highest learning rate. None: half of that of a first fit.
+            Highest learning rate. None: half that of a first fit.
         anchor : float, default=1.0
             Weight of an earlier document relative to a new one; at 0 topics move freely.
         progress, checkpoint, resume
@@ -329,7 +331,7 @@ class DocumentModel(
         if not hasattr(self, "fitted_"):
             return self.fit(X, vectors=vectors, dev=dev, progress=progress, checkpoint=checkpoint, resume=resume)
         check_can_update(self.fitted_.model, self.fitted_.network)
-        self._cache = None  # what it has belongs to other weights
+        self._cache = None  # its contents belong to other weights
         X = listed_documents(X, self.text_column)
         rules, vocabulary, boilerplate = self.fitted_.token_rules, self.fitted_.vocabulary, self.fitted_.boilerplate
         if (passages := self._passages(X)) is not None:
@@ -348,7 +350,7 @@ class DocumentModel(
         return self
 
     def move_to(self, device: str) -> Self:
-        """Compute on another `device`, "cpu" or "cuda", from now on.
+        """Move the model to another `device`, "cpu" or "cuda".
 
         Returns
         -------
@@ -369,14 +371,14 @@ class DocumentModel(
         ----------
         X : documents
         vectors : array of shape (n_documents, width), path, "minilm" or None, default=None
-            Sentence vectors to keep beside the counts, for a model that was fitted with some. None: MiniLM's if X are
-            texts and the model was fitted with those, otherwise none. Counts with vectors can be passed wherever
-            documents are expected.
+            Sentence vectors to keep beside the counts, for a model that was fitted with sentence vectors. None: MiniLM
+            vectors if X holds texts and the model was fitted with them, otherwise none. Counts with vectors can be
+            passed wherever documents are expected.
 
         Returns
         -------
         csr_matrix of shape (n_documents, n_words)
-            Or sharded counts, which stay on disk.
+            The counts; or sharded counts, which stay on disk.
         """
         check_is_fitted(self)
         X = listed_documents(X, self.text_column)
@@ -417,10 +419,10 @@ class DocumentModel(
         ----------
         X : documents
         block : int, default=256
-            Documents that go through the model at a time. For a few documents a smaller block is faster.
+            Documents per pass through the model. For a few documents a smaller block is faster.
         refine : bool, default=True
-            Whether a model that refines its posterior in prediction does so. Without it vectors are those of the
-            inference network: several times faster, a little less accurate.
+            Whether to refine the posterior, for models that can. Otherwise the vectors come straight from the
+            inference network: several times faster, but slightly less accurate.
         vectors
             As in `count`.
 
@@ -432,7 +434,7 @@ class DocumentModel(
         return self._posterior_of(self.count(X, vectors), block, refine)
 
     def posterior_blocks(self, X: DocumentInput, block: int = BLOCK, refine: bool = True) -> Iterator[Posterior]:
-        """The posterior a block of documents at a time: the vectors of a large corpus need not fit into memory.
+        """The posterior, one block of documents at a time: the vectors of a large corpus need not fit in memory.
 
         Parameters
         ----------
@@ -464,7 +466,7 @@ class DocumentModel(
             return perplexity_of(self.fitted_.network, counts, samples, self.seed)
 
     def perplexity(self, X: DocumentInput, samples: int = PREDICTION_SAMPLES) -> float:
-        """Per-document perplexity, the paper's, from the bound or the model's better estimate. Lower is better.
+        """Per-document perplexity as in the paper, from the bound or the model's better estimate. Lower is better.
 
         Parameters
         ----------
@@ -478,7 +480,7 @@ class DocumentModel(
         return float(np.exp(-self.score(X, samples=samples)))
 
     def score(self, X: DocumentInput, y: object = None, samples: int = PREDICTION_SAMPLES) -> float:
-        """Mean over documents of the bound per word; `perplexity == exp(-score)`. Higher is better.
+        """Bound per word, averaged over documents; `perplexity == exp(-score)`. Higher is better.
 
         Parameters
         ----------
@@ -513,10 +515,10 @@ class DocumentModel(
     # Words and neighbours
 
     def latent_dimensions(self, words: int = WORDS) -> list[LatentDimension]:
-        """The latent dimensions as ranked `words`, as in the paper's Table 2; those of the largest KL first.
+        """The latent dimensions, each with its top `words`, as in the paper's Table 2; largest KL first.
 
-        Only the frequent words that make up four fifths of the text are ranked: rare words have the largest weights,
-        but say least.
+        Only the frequent words that make up four fifths of the text are ranked: rare words have the largest weights
+        but are the least informative.
 
         Returns
         -------
@@ -578,7 +580,7 @@ class DocumentModel(
         Returns
         -------
         list of TopicInfo
-            `to_frame()` makes a pandas DataFrame of it.
+            `to_frame()` converts it to a pandas DataFrame.
         """
         return first_words(self._regions().info(), words)
 
@@ -636,7 +638,7 @@ class DocumentModel(
         Returns
         -------
         list of DocumentInfo
-            `to_frame()` makes a pandas DataFrame of it.
+            `to_frame()` converts it to a pandas DataFrame.
         """
         passages = self._passages(X)
         counts = in_memory(self.count(X, vectors) if passages is None else self.count(passages.texts))
@@ -662,7 +664,7 @@ class DocumentModel(
         Returns
         -------
         list of TopicShare
-            With 95 % intervals; `to_frame()` makes a pandas DataFrame of it.
+            Shares with 95 % intervals; `to_frame()` converts them to a pandas DataFrame.
         """
         known = X.mean.any(1) if isinstance(X, Posterior) else is_known(in_memory(self.count(X)))
         return topic_model.topic_shares(self._regions(), self.topic_memberships(X), np.asarray(known), values, bins)
@@ -677,14 +679,14 @@ class DocumentModel(
         formula : str
             For example "topic ~ party + s(date)" or "topic ~ party * s(date)": `s` is a spline over numbers or dates.
         table : pandas.DataFrame or mapping
-            Covariates of the documents: a column of values for each.
+            Covariates of the documents: one column of values per covariate.
         X : documents, Posterior or None, default=None
             The documents, or their posterior if it is known already. None: the texts in `table`, a DataFrame.
 
         Returns
         -------
         Effects
-            `rows` or `to_frame()` have an estimate per topic and term; `contrast` and `predict` compare values.
+            `rows` and `to_frame()` hold an estimate per topic and term; `contrast` and `predict` compare values.
         """
         posterior = X if isinstance(X, Posterior) else self._posterior_of(self.count(table if X is None else X))
         regions, directions = self._regions(), directions_of(posterior)
@@ -710,7 +712,7 @@ class DocumentModel(
         return distinct_words(counts, [str(value) for value in values], self.fitted_.vocabulary.words, words)
 
     def topic_tree(self) -> list[TreeMerge]:
-        """Which topics are most alike: merges from two topics up to all.
+        """The hierarchy of topics: merges of the most similar ones, from two topics up to all of them.
 
         Returns
         -------
@@ -719,7 +721,7 @@ class DocumentModel(
         return topic_model.topic_tree(self._regions())
 
     def topic_matrices(self, X: DocumentInput) -> TopicMatrices:
-        """Topics and documents `X` as pyLDAvis takes them; documents without a known word are left out.
+        """The topics and the documents `X` as pyLDAvis expects them; documents without a known word are left out.
 
         Returns
         -------
@@ -735,7 +737,7 @@ class DocumentModel(
         min_topic_size: int | None = None,
         vectors: VectorInput | None = None,
     ) -> Self:
-        """Find the topics again, in these documents; the network stays as it is.
+        """Find the topics again in these documents; the network does not change.
 
         Parameters
         ----------
@@ -743,7 +745,7 @@ class DocumentModel(
         n_topics : int or None, default=None
             Number of topics. None: chosen automatically.
         seed_topics : mapping or None, default=None
-            Words that guide topics, by the name of the topic; other topics are found beside them.
+            Words that guide topics, by the name of the topic; other topics are found as well.
         min_topic_size : int or None, default=None
             Smallest number of documents of a topic. None: the model's setting.
         vectors
@@ -780,18 +782,20 @@ class DocumentModel(
         ngrams: int = 1,
         relevance: float | None = None,
     ) -> Self:
-        """Choose the words and the names of the topics again; the topics and their numbers stay as they are.
+        """Choose the words and names of the topics again; the topics and their numbers do not change.
 
         Parameters
         ----------
         X : documents or None, default=None
-            Documents to count words and sizes in. None: the counts of the documents that the topics were found in.
+            Documents to count words and topic sizes in. None: the counts of the documents that the topics were found
+            in.
         stop_words : sequence of str, default=()
-            Words that no topic shows.
+            Words to hide from all topics.
         ngrams : {1, 2}, default=1
-            2: phrases of two words are among the words.
+            2: topics also show two-word phrases.
         relevance : float or None, default=None
-            Weight from 0, words that only the topic has, to 1, words that most of its documents have. None: 0.6.
+            Weight between 0, for words that only this topic has, and 1, for words that most of its documents have.
+            None: 0.6.
 
         Returns
         -------
@@ -803,7 +807,7 @@ class DocumentModel(
             return self._with(topic_model.with_words(self._regions(), stop_words, ngrams, relevance, given, network))
 
     def rename_topic(self, number: int, name: str) -> Self:
-        """Give the topic with this number a name; returns the model itself.
+        """Rename the topic with this number.
 
         Parameters
         ----------
@@ -848,7 +852,8 @@ class DocumentModel(
         ----------
         numbers : sequence of int
         name : str or None, default=None
-            Its name. None: the name that a user gave to a part with more than half of its documents, or its words.
+            Name of the merged topic. None: the name that a user gave to the part with more than half of the documents,
+            if any, otherwise a name made of its words.
 
         Returns
         -------
@@ -857,7 +862,7 @@ class DocumentModel(
         return self._with(topic_model.merged(self._regions(), numbers, name))
 
     def reduce_topics(self, n_topics: int) -> Self:
-        """Merge the topics that are most alike until `n_topics` are left.
+        """Merge the most similar topics until `n_topics` are left.
 
         Returns
         -------
@@ -868,7 +873,7 @@ class DocumentModel(
         return self._with(topic_model.reduced(self._regions(), n_topics))
 
     def drop_topics(self, numbers: Sequence[int]) -> Self:
-        """Leave out the topics with these `numbers`; their documents go to the next most probable topic.
+        """Remove the topics with these `numbers`; their documents go to the next most probable topic.
 
         Returns
         -------
@@ -877,7 +882,7 @@ class DocumentModel(
         return self._with(topic_model.dropped(self._regions(), numbers))
 
     def split_topic(self, number: int, X: DocumentInput | None = None, n_parts: int = 2) -> Self:
-        """Undo a merge, or divide a topic; the other topics stay as they are.
+        """Undo a merge, or divide a topic; the other topics do not change.
 
         Parameters
         ----------
@@ -885,7 +890,7 @@ class DocumentModel(
         X : documents or None, default=None
             Documents to divide the topic by, if it was not merged from others.
         n_parts : int, default=2
-            Parts of a topic that was not merged.
+            Number of parts for a topic that was not merged.
 
         Returns
         -------
@@ -894,7 +899,7 @@ class DocumentModel(
         return self._with(self._split(number, X, n_parts))
 
     def subtopics(self, number: int, X: DocumentInput, n_parts: int = 2) -> Records[TopicInfo]:
-        """The topics within a topic: what `split_topic` would make of it. The model stays as it is.
+        """The topics within a topic, as `split_topic` would divide it. The model does not change.
 
         Parameters
         ----------
@@ -902,7 +907,7 @@ class DocumentModel(
         X : documents
             Documents to divide the topic by.
         n_parts : int, default=2
-            Parts of a topic that was not merged.
+            Number of parts for a topic that was not merged.
 
         Returns
         -------
@@ -912,7 +917,7 @@ class DocumentModel(
         return first_words((one for one in self._split(number, X, n_parts).info() if one.number not in there), WORDS)
 
     def undo_topics(self) -> Self:
-        """Undo the last change of topics; the last five can be undone, also after saving and loading.
+        """Undo the last change of topics. The last five can be undone, even after saving and loading.
 
         Returns
         -------
@@ -925,22 +930,22 @@ class DocumentModel(
         return self
 
     def topic_stability(self, X: DocumentInput, n_refits: int = REFITS) -> dict[int, float]:
-        """How well each topic is found again when topics are fitted to other draws of the documents `X`.
+        """How reliably each topic is found again when topics are refitted to resampled documents `X`.
 
-        `topics()`, figures and reports show it from then on, until the topics change.
+        `topics()`, figures and reports show the result until the topics change.
 
         Parameters
         ----------
         X : documents
         n_refits : int, default=20
-            Draws of the documents.
+            Number of resamples of the documents.
 
         Returns
         -------
         dict of int to float
-            By topic number, the mean over draws of the Jaccard similarity, 0 to 1, of its documents and those of the
-            most similar new topic. Above .75 a topic is stable, below .5 it may be an accident (Hennig 2007). NaN
-            without documents.
+            By topic number: the Jaccard similarity, 0 to 1, of its documents with those of the most similar new topic,
+            averaged over resamples. Above .75 a topic is stable, below .5 it may be an accident (Hennig 2007). NaN for
+            a topic without documents.
         """
         check_at_least("n_refits", n_refits, 1)
         regions, given = self._regions(), self._given(X)
@@ -963,24 +968,24 @@ class DocumentModel(
     # Saving and loading
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
-        """Write a model folder of plain files that are safe to load. It is written completely or not at all.
+        """Write a model folder of plain files that are safe to load. The folder is written completely or not at all.
 
         Parameters
         ----------
         folder : str or Path
         overwrite : bool, default=False
-            Whether to replace a folder that exists.
+            Whether to replace an existing folder.
         """
         check_is_fitted(self)
         save_documents(Path(folder), self, self.fitted_, overwrite)
 
     def use_cache(self, folder: str | Path | None = None) -> Self:
-        """Keep what is computed for documents, so that nothing is computed twice; results stay the same.
+        """Cache what is computed for documents, so that nothing is computed twice; results stay the same.
 
         Parameters
         ----------
         folder : str, Path or None, default=None
-            The model folder, whose cache is used, too.
+            Model folder whose cache is also used.
 
         Returns
         -------
@@ -990,20 +995,20 @@ class DocumentModel(
         return self
 
     def save_cache(self, folder: str | Path) -> None:
-        """Write what `use_cache` has kept into the model's `folder`; without permission to write, nothing happens."""
+        """Write what `use_cache` has cached to the model's `folder`; does nothing if the folder is not writable."""
         if self._cache is not None:
             self._cache.write(Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path, tokeniser: Tokeniser | None = None, trust: Trust = None) -> Self:
-        """Load a model folder. Nothing in it runs.
+        """Load a model folder. No code in it is executed.
 
         Parameters
         ----------
         folder : str or Path
             A folder that `save` or `varitext fit` wrote.
         tokeniser : callable or None, default=None
-            Your own tokeniser, if the model was fitted with one: the folder does not hold it.
+            Your tokeniser, if the model was fitted with one: the folder does not contain it.
         trust : str, class or None, default=None
             A network class of another package that the folder may use, as "package.module:Class". Without it, a folder
             that names such a class is refused.
@@ -1017,7 +1022,7 @@ class DocumentModel(
 
     @classmethod
     def from_stored(cls, stored: StoredModel, folder: Path, trust: Trust = None) -> Self:
-        """The model that the files of a folder describe; `load` is what users call.
+        """The model that the files of a folder describe; users call `load` instead.
 
         Parameters
         ----------
@@ -1088,7 +1093,7 @@ class DocumentModel(
 
     @contextmanager
     def _watched(self, progress: Progress | None) -> Iterator[Progress | None]:
-        """The given progress; without one, and with `verbose`, a bar or lines on standard error."""
+        """The given progress; if there is none and `verbose` is set, a bar or lines on standard error."""
         if progress is not None or not self.verbose:
             yield progress
             return
@@ -1104,7 +1109,7 @@ class DocumentModel(
         return count_documents(X, vocabulary, rules, self, self._validated, boilerplate)
 
     def _words_of(self, X: DocumentInput) -> Counts:
-        """Counts alone: perplexity is that of words with h inferred from words."""
+        """Counts without sentence vectors: perplexity is of words, with h inferred from words."""
         check_is_fitted(self)
         return self._count(X, self.fitted_.vocabulary, self.fitted_.token_rules, self.fitted_.boilerplate)
 
@@ -1114,7 +1119,7 @@ class DocumentModel(
         return without_empty(self._count(dev, vocabulary, rules, boilerplate))
 
     def _validated(self, X: Any, reset: bool) -> scipy.sparse.csr_matrix:
-        """Counts without words, as scikit-learn checks them; `reset` to learn how many columns there are."""
+        """Check counts without words as scikit-learn does; `reset` stores the number of columns."""
         X = validate_data(self, X, accept_sparse="csr", dtype=(np.float32, np.float64), reset=reset)
         check_non_negative(X, "DocumentModel")
         return check_counts(X, "the counts", allow_fractional=self.fractional_counts)
@@ -1130,7 +1135,7 @@ class DocumentModel(
         return self._described(counts)[0]
 
     def _described(self, counts: scipy.sparse.csr_matrix, bounds: bool = False) -> tuple[Posterior, np.ndarray | None]:
-        """The posterior and, if `bounds`, nats per word; only what the cache does not have is computed."""
+        """The posterior and, if `bounds`, nats per word; only what is missing from the cache is computed."""
         network, threads = self.fitted_.network, self.threads
         bounds = bounds and network.has_joint_bound and counts.shape[0] >= FEW
 
@@ -1145,7 +1150,7 @@ class DocumentModel(
         return Posterior(*found[:2]), found[2] if bounds else None
 
     def _learned_posterior(self, given: RegionDocuments) -> Posterior | None:
-        """Of the documents of a fit, each inferred once, and for the cache; None if they are too many to keep."""
+        """The posterior of a fit's documents, inferred once and cached; None if there are too many to keep."""
         if isinstance(given.counts, ShardedCounts) or given.counts.shape[0] > MAX_DOCUMENTS:
             return None
         if self._cache is None:

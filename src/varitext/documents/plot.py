@@ -36,7 +36,7 @@ SHOWN = 12  # topics, the largest
 
 
 class Effect(Protocol):
-    """How much one term of a formula changes the prevalence of a topic."""
+    """The change in a topic's prevalence due to one term of a formula."""
 
     @property
     def topic(self) -> int: ...
@@ -53,14 +53,14 @@ class Effect(Protocol):
 
 
 class EffectRows(Protocol):
-    """What `DocumentModel.effects` returns."""
+    """The part of what `DocumentModel.effects` returns that figures need."""
 
     @property
     def rows(self) -> Sequence[Effect]: ...
 
 
 class DocumentPlots:
-    """Figures of a fitted model: `model.plot.map(texts)`. A notebook shows what a method returns.
+    """Figures of a fitted model: `model.plot.map(texts)`. A notebook displays the figure that a method returns.
 
     Parameters
     ----------
@@ -79,16 +79,16 @@ class DocumentPlots:
         self._model = model
 
     def map(self, X: Any = None, labels: Sequence[str] | None = None, titles: Sequence[str] | None = None) -> "Figure":
-        """Documents as dots, coloured by topic, with the names of the topics; at most 4,000, drawn with the seed.
+        """A map of at most 4,000 documents, drawn with the seed: dots coloured by topic, and the names of the topics.
 
         Parameters
         ----------
         X : documents, optional
-            Default: the training documents, if the model was fitted on a corpus or a file that is still there.
+            Default: the training documents, if the model was fitted on a corpus or a file that still exists.
         labels : sequence of str, optional
             One label per document: colours follow the labels instead of the topics.
         titles : sequence of str, optional
-            One text per document, shown at its dot (default: the documents, if they are texts).
+            One text per document, shown for its dot (default: the documents, if they are texts).
 
         Returns
         -------
@@ -106,11 +106,11 @@ class DocumentPlots:
         return _figure(document_map(sample, topics, places, groups))
 
     def topics(self, n: int = SHOWN) -> "Figure":
-        """The words of the `n` largest topics with p(word | topic)."""
+        """The words of the `n` largest topics, with p(word | topic)."""
         return _panels(topic_charts(self._model.topics(), n), columns=3)
 
     def hierarchy(self) -> "Figure":
-        """The tree of topics: which are most alike, by the distance 1 - cosine at which they merge."""
+        """The tree of topics; similar topics merge at a small distance 1 - cosine."""
         topics = self._model.topics()
         if len(topics) < 2:
             raise InputError("a hierarchy needs at least two topics")
@@ -130,7 +130,7 @@ class DocumentPlots:
         return tree_figure([names[number] for number in order], branches, Axis("1 - cosine", from_zero=True))
 
     def similarity(self) -> "Figure":
-        """The cosine of every two topics, with those that are alike side by side."""
+        """The cosine of every pair of topics, with similar topics side by side."""
         _check_plotly()
         from varitext.charts.plotly_figures import matrix_figure
 
@@ -149,7 +149,7 @@ class DocumentPlots:
         dates : sequence
             One date per document: dates, or texts such as 2026-01-31 or 2026.
         bins : {"day", "week", "month", "quarter", "year"} or None, default=None
-            None: what suits the range of the dates.
+            None: chosen to suit the range of the dates.
         n : int, default=12
 
         Returns
@@ -182,7 +182,7 @@ class DocumentPlots:
         return _panels(share_charts(self._model.topic_shares(X, values, bins), over_time=False, most=n))
 
     def k_curve(self) -> "Figure":
-        """The held-out log-likelihood by number of topics from which the number was chosen.
+        """The held-out log-likelihood by number of topics, from which the number was chosen.
 
         Bars are standard errors of the difference to the best number.
         """
@@ -197,7 +197,7 @@ class DocumentPlots:
         return _figure(Curve(numbers, values, axes, hover, marker=7, interval=interval, title=f"Topics: {choice.how}"))
 
     def effects(self, effects: EffectRows, n: int = SHOWN) -> "Figure":
-        """What `effects` found: for each term the estimates of the `n` topics that it changes most, with intervals.
+        """Estimated effects: for each term, the estimates for the `n` topics that it changes most, with intervals.
 
         Parameters
         ----------

@@ -1,7 +1,7 @@
-"""What a network says about documents: q(h | X), bounds on log p(X), and how surprising each document is.
+"""What a network infers about documents: q(h | X), bounds on log p(X), and how surprising each document is.
 
-A block of documents is the work of one thread, and threads take blocks in turn: no operation on a block is large enough
-to share. What a document gets then depends neither on its neighbours nor on the number of threads.
+Each block of documents is processed by one thread, because no operation on a block is large enough to share. The result
+for a document then depends neither on its neighbours nor on the number of threads.
 """
 
 import itertools
@@ -24,8 +24,8 @@ from varitext.runtime.devices import in_parallel
 from varitext.runtime.randomness import stream
 
 BLOCK = 256  # documents per matrix product when encoding; fixed, so that results do not depend on the batch
-FEW = 64  # documents: fewer are faster without the others of a block
-BLOCKS_AT_ONCE = 64  # that are handed to threads before any is handed on
+FEW = 64  # documents; fewer are faster without filling up a block
+BLOCKS_AT_ONCE = 64  # handed to threads before the first result is passed on
 LENGTH_LINE_DOCUMENTS, LENGTH_LINE_SAMPLES = 500, 5  # documents that the line is fitted on; draws of h for each
 
 
@@ -60,7 +60,7 @@ def posterior_blocks(
 def mean_blocks(
     network: DocumentNetwork, counts: Counts, block: int = BLOCK, refine: bool = True, threads: int | None = None
 ) -> Iterator[np.ndarray]:
-    """The means alone, which some models compute faster."""
+    """The means only, which some models compute faster."""
     return _blocks(network, network.document_means, counts, block, refine, threads)
 
 
@@ -76,7 +76,7 @@ def posterior_of(
 def described_documents(
     network: DocumentNetwork, counts: Counts, seed: int, threads: int | None = None
 ) -> tuple[Posterior, np.ndarray | None]:
-    """The posterior and, from the same q, minus the bound per word (NaN without words), if the model has a way."""
+    """The posterior and, from the same q, minus the bound per word (NaN without words), if the model supports it."""
 
     def both(batch: CountBatch) -> Tensor:
         with common_normal(stream(seed, "evaluation noise")):
@@ -127,7 +127,7 @@ def kl_per_dimension(network: DocumentNetwork, counts: scipy.sparse.csr_matrix) 
     return network.kl_per_dimension(vectors, lengths).double().cpu().numpy()
 
 
-# Held-out perplexity: the network bounds log p(X) block by block, `evaluation/perplexity.py` does the rest
+# Held-out perplexity: the network bounds log p(X) block by block; `evaluation/perplexity.py` does the rest
 
 
 def perplexity_of(network: DocumentNetwork, counts: Counts, samples: int, seed: int) -> PerplexityRecord:
@@ -137,7 +137,7 @@ def perplexity_of(network: DocumentNetwork, counts: Counts, samples: int, seed: 
 
 
 def bounds_per_word(network: DocumentNetwork, counts: Counts, samples: int, seed: int) -> np.ndarray:
-    """log p(X) / N, or its bound, of every document, none of them empty, [D]."""
+    """log p(X) / N, or its bound, of every document, [D]; no document may be empty."""
     blocks = enumerate(blocks_of(counts), seed)  # each block has its own noise
     found = (network.evaluate(block, samples, own_seed) for own_seed, block in blocks)
     return np.concatenate([bounds.elbo / bounds.lengths for bounds in found])
@@ -166,7 +166,7 @@ def _perplexity_of_block(
     )
 
 
-# Surprise: nats per word beyond what documents of that length take
+# Surprise: nats per word in excess of what documents of that length need
 
 
 class LengthLine(NamedTuple):
@@ -177,7 +177,7 @@ class LengthLine(NamedTuple):
 
 
 def fit_length_line(network: DocumentNetwork, held_out: Counts, seed: int) -> LengthLine | None:
-    """None if there is no document to fit it on."""
+    """Fit the line; None if there is no document to fit it on."""
     counts = held_out[:LENGTH_LINE_DOCUMENTS]
     counts = counts[np.flatnonzero(counts.getnnz(1))]
     if not counts.shape[0]:
@@ -192,15 +192,15 @@ def fit_length_line(network: DocumentNetwork, held_out: Counts, seed: int) -> Le
 def nats_per_word(
     network: DocumentNetwork, counts: scipy.sparse.csr_matrix, seed: int, known: np.ndarray | None = None
 ) -> np.ndarray:
-    """-log p(X) / n, by the bound or a better estimate; NaN without a known word.  [D]
+    """-log p(X) / n, from the bound or a better estimate; NaN without a known word.  [D]
 
-    `known` has those that were computed already.
+    `known` holds the values that were computed already.
     """
     found = np.full(counts.shape[0], np.nan) if known is None else known.copy()
     rows = np.flatnonzero((counts.getnnz(1) > 0) & np.isnan(found))
     if len(rows) >= FEW and network.has_joint_bound:
         found[rows] = described_documents(network, counts[rows], seed)[1]
-    elif len(rows):  # of a few documents, without the others of a block
+    elif len(rows):  # a few documents, without filling up a block
         same = common_normal(stream(seed, "evaluation noise")) if network.has_joint_bound else nullcontext()
         with same:
             bounds = network.evaluate(counts[rows], LENGTH_LINE_SAMPLES, seed)

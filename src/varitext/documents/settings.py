@@ -1,4 +1,4 @@
-"""The parameters of `DocumentModel`, declared once, and which model learns documents if none is named.
+"""The parameters of `DocumentModel`, declared once, and the default model.
 
 Nothing heavy is imported here: the command line reads its options of `varitext fit` from this record.
 """
@@ -34,7 +34,7 @@ MAX_WORDS = 30_000  # above, NVDM samples its softmax; the DCM likelihood needs 
 
 @dataclass(eq=False, repr=False)
 class DocumentSettings:
-    """What a user can set of a document model: see `DocumentModel`, whose constructor this is."""
+    """The settings of a document model: see `DocumentModel`, whose constructor this is."""
 
     model: "str | type[DocumentNetwork] | None" = None
     latent_dim: int = setting(50, LATENT_DIM)
@@ -111,12 +111,12 @@ class DocumentSettings:
 
 
 def default_document_model(settings: DocumentSettings, words: int = 0, vectors: bool = False) -> str:
-    """The model if none is named, for a vocabulary of this size and documents with sentence vectors or without."""
+    """The default model for a vocabulary of this size and documents with or without sentence vectors."""
     if vectors:
         return VECTOR_MODEL
     dcm_does_not_apply = (
         settings.preset not in DOCUMENT_MODELS[DEFAULT_MODEL].presets
-        or settings.fractional_counts  # its likelihood is one of whole counts
+        or settings.fractional_counts  # its likelihood needs whole counts
         or settings.softmax is not None
         or settings.latent_dim > MAX_DIMENSIONS
         or words > MAX_WORDS

@@ -1,4 +1,4 @@
-"""What a model folder tells without loading the model, which takes seconds: words that are similar to a word."""
+"""Find words similar to a word in a model folder without loading the model, which would take seconds."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from varitext.text.vocabulary import Vocabulary
 
 
 def similar_words_in_folder(folder: Path, word: str, n: int) -> list[tuple[str, float]] | None:
-    """As `DocumentModel.similar_words`; None if the model must be loaded, because no weight has its word vectors."""
+    """As `DocumentModel.similar_words`; None if no weight holds the word vectors, so that the model must be loaded."""
     config = read_model_config(folder)
     entry = DOCUMENT_MODELS.get(str(config.get("model")))
     if config.get("kind") != DOCUMENT_MODEL or entry is None or entry.plug_in or entry.word_weight is None:

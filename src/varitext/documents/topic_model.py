@@ -1,7 +1,7 @@
-"""Looking at the topics of a fitted model, and changing them: what `DocumentModel` shows and lets users edit.
+"""Inspect and edit the topics of a fitted model: the functions behind the topic methods of `DocumentModel`.
 
-Topics are alike by agglomerative clustering of their directions: average linkage on cosine distance. Numbers of topics
-stay as they are when others are merged, split or dropped.
+The similarity of topics comes from agglomerative clustering of their directions: average linkage on cosine distance. A
+topic keeps its number when others are merged, split or dropped.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from varitext.text.passages import Passages
 
 
 class TopicMatrices(NamedTuple):
-    """What pyLDAvis takes: `pyLDAvis.prepare(**matrices._asdict(), sort_topics=False, start_index=0)`."""
+    """The input of pyLDAvis: `pyLDAvis.prepare(**matrices._asdict(), sort_topics=False, start_index=0)`."""
 
     topic_term_dists: np.ndarray  # [topics, V]   p(word | topic)
     doc_topic_dists: np.ndarray  # [D, topics]   p(topic | document)
@@ -41,7 +41,7 @@ class TreeMerge(NamedTuple):
     """One step up the tree of topics."""
 
     left: tuple[int, ...]  # numbers of the topics on one side
-    right: tuple[int, ...]  # and on the other
+    right: tuple[int, ...]  # numbers of the topics on the other side
     distance: float  # 1 - cosine, the average over pairs
 
 
@@ -72,7 +72,7 @@ def document_info(
     seed: int,
     passages: Passages | None = None,
 ) -> Records[DocumentInfo]:
-    """Of each of the counts, or of the documents that these are the `passages` of; `nats` per word as far as known."""
+    """Info on each row of counts, or on the documents that they are `passages` of; `nats` per word where known."""
     regions = regions_of(fitted)
     memberships = regions.memberships(directions_of(posterior))
     surprise = None
@@ -103,7 +103,7 @@ def document_info(
 def topic_shares(
     regions: Regions, memberships: np.ndarray, known: np.ndarray, values: Sequence[object], bins: Bins
 ) -> Records[TopicShare]:
-    """`known` tells which documents have a known word or a vector."""
+    """Shares of topics by value; `known` marks the documents that have a known word or a vector."""
     most_probable = [regions.groups[place].number for place in memberships.argmax(1)]
     assigned = [topic if words else None for topic, words in zip(most_probable, known, strict=True)]
     names = {topic.number: topic.name for topic in regions.info()}
@@ -113,7 +113,7 @@ def topic_shares(
 
 
 def topic_matrices(fitted: FittedDocuments, counts: scipy.sparse.csr_matrix, threads: int | None) -> TopicMatrices:
-    """Documents without a known word are left out."""
+    """The input of pyLDAvis; documents without a known word are left out."""
     counts = counts[np.flatnonzero(counts.getnnz(1))]
     regions, posterior = regions_of(fitted), posterior_of(fitted.network, counts, threads=threads)
     lengths, frequency = (np.asarray(counts.sum(axis), np.float64).ravel() for axis in (1, 0))
@@ -124,7 +124,7 @@ def topic_matrices(fitted: FittedDocuments, counts: scipy.sparse.csr_matrix, thr
 
 
 def topic_tree(regions: Regions) -> list[TreeMerge]:
-    """From the two topics most alike to all of them."""
+    """Merge topics, starting with the two most similar, until all are one."""
     if len(regions.groups) < 2:
         return []
     leaves: list[tuple[int, ...]] = [(group.number,) for group in regions.groups]
@@ -149,7 +149,7 @@ def with_words(
     given: RegionDocuments | None,
     network: DocumentNetwork,
 ) -> Regions:
-    """The same topics with words and names chosen in another way, from `given` or from the counts that are kept."""
+    """The same topics with words and names chosen again, from `given` or from the stored counts."""
     if isinstance(stop_words, str) or not all(isinstance(word, str) for word in stop_words):
         raise InputError("stop_words is a list of words")
     if ngrams not in (1, 2):
@@ -173,7 +173,7 @@ def renamed(regions: Regions, number: int, name: str) -> Regions:
 
 
 def merged(regions: Regions, numbers: Sequence[int], name: str | None = None) -> Regions:
-    """One topic in place of several, with the lowest of their numbers; a name that a user gave one of them stays if
+    """Merge several topics into one, with the lowest of their numbers. A name that a user gave to one of them stays if
     that one has more than half of the documents."""
     groups = [_group_numbered(regions, number) for number in sorted(set(numbers))]
     if len(groups) < 2:
@@ -198,7 +198,7 @@ def _check_is_free(regions: Regions, name: str, own: Sequence[Group]) -> None:
 
 
 def reduced(regions: Regions, number: int) -> Regions:
-    """The topics most alike merged until `number` are left."""
+    """Merge the most similar topics until `number` are left."""
     joined: dict[tuple[int, ...], None] = {(group.number,): None for group in regions.groups}
     for merge in topic_tree(regions)[: max(0, len(regions.groups) - number)]:
         del joined[merge.left], joined[merge.right]
@@ -209,7 +209,7 @@ def reduced(regions: Regions, number: int) -> Regions:
 
 
 def dropped(regions: Regions, numbers: Sequence[int]) -> Regions:
-    """Without these: their documents go to the next most probable topic."""
+    """Remove these topics: their documents go to the next most probable topic."""
     gone = [_group_numbered(regions, number) for number in numbers]
     left = [group for group in regions.groups if group not in gone]
     if not left:
@@ -225,7 +225,7 @@ def split(
     seed: int,
     n_parts: int = 2,
 ) -> Regions:
-    """The parts that it was merged from; a topic that was not merged is divided into `n_parts`, by documents."""
+    """Restore the parts that a topic was merged from; otherwise divide it into `n_parts`, by documents."""
     group = _group_numbered(regions, number)
     if len(group.components) == 1:
         if given is None:
@@ -240,7 +240,7 @@ def split(
 def _divided(
     regions: Regions, group: Group, network: DocumentNetwork, given: RegionDocuments, seed: int, n_parts: int
 ) -> Regions:
-    """Several components in place of one, from the documents that belong to it."""
+    """Replace one component by several, fitted to the documents that belong to it."""
     component = group.components[0]
     directions = document_directions(network, given)
     own = regions.mixture.memberships(directions).argmax(1) == component
@@ -273,7 +273,7 @@ def _new_number(regions: Regions) -> int:
 
 
 def _with(regions: Regions, groups: Sequence[Group]) -> Regions:
-    """The largest first. Stability is that of all topics together: it is gone if one of them has changed."""
+    """Sort the topics, largest first. Stability is dropped, because it holds only for an unchanged set of topics."""
     same = {group[:2] for group in groups} == {group[:2] for group in regions.groups}
     groups = tuple(sorted(groups, key=lambda group: -regions.group_documents(group)))
     return replace(regions, groups=groups, stability=regions.stability if same else ())

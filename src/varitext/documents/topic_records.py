@@ -22,7 +22,7 @@ WORDS = 10
 MAX_SHOWN = 50  # rows of a table in a notebook
 TEXT = 80  # characters of a document in it
 LEFT = 'style="text-align:left"'
-WHOLE = ("topic", "second_topic")  # columns of whole numbers that may be missing
+WHOLE = ("topic", "second_topic")  # integer columns that may have missing values
 IN_BERTOPIC = {
     "number": "Topic",
     "topic": "Topic",
@@ -51,26 +51,26 @@ class TopicInfo(DictRecord):
     Attributes
     ----------
     number : int
-        Stays the same when other topics are merged, split or dropped.
+        Number of the topic; it does not change when other topics are merged, split or dropped.
     name : str
-        Its most frequent relevant words and phrases, or the name that the user gave it.
+        Its most frequent relevant words and phrases, or a name given by the user.
     documents : int
-        Training documents whose most probable topic it is; all are counted.
+        Number of training documents whose most probable topic this is; all are counted.
     share : float
-        The same as a share of the training documents.
+        The same number as a share of the training documents.
     tokens : int
-        Words in these documents.
+        Number of words in these documents.
     words : tuple[str, ...]
         Words that are more frequent in its documents than in others, most relevant first; at most 30.
     weights : tuple[float, ...]
-        p(word | topic) of each of them; of a phrase, of both words in a row.
+        p(word | topic) of each of these words; for a phrase, of its two words in sequence.
     coherence : float or None
         NPMI of the first ten words in training documents; None for a merged topic.
     typical : tuple[TypicalDocument, ...]
         Training documents nearest to its centre.
     stability : float or None
-        How well it is found again in other draws of the documents, 0 to 1; None before `topic_stability` is called, and
-        after a change of topics.
+        How reliably the topic is found again in resampled documents, 0 to 1; None until `topic_stability` is called,
+        and after a change of topics.
     """
 
     number: int
@@ -87,12 +87,12 @@ class TopicInfo(DictRecord):
 
 @dataclass(frozen=True)
 class DocumentInfo(DictRecord):
-    """What one document is about. A document without a known word has no topic: those fields are None.
+    """The topics of one document. A document without a known word has no topic: those fields are None.
 
     Attributes
     ----------
     row : int
-        Its place among the documents given, from 0.
+        Position of the document in the input, from 0.
     topic : int or None
         Number of its most probable topic.
     name : str or None
@@ -104,11 +104,11 @@ class DocumentInfo(DictRecord):
     second_probability : float or None
         p(second topic | document).
     spread : float
-        Uncertainty: root mean square of the posterior standard deviations.
+        Uncertainty of the document's vector: root mean square of the posterior standard deviations.
     surprise : float or None
-        Nats per word beyond what documents of its length take.
+        Nats per word in excess of what documents of its length need.
     known_words : int
-        Words of the document that are in the vocabulary.
+        Number of the document's words that are in the vocabulary.
     """
 
     row: int
@@ -124,13 +124,13 @@ class DocumentInfo(DictRecord):
 
 @dataclass(frozen=True)
 class TopicShare(DictRecord):
-    """How many of the documents with one value, such as a class or a month, belong to a topic."""
+    """The share of a topic among the documents with one value, such as a class or a month."""
 
     value: str  # the class, month or other value
     topic: int  # number of the topic
     name: str  # of the topic
-    documents: int  # with this value whose most probable topic it is
-    of: int  # documents with this value
+    documents: int  # number of documents with this value whose most probable topic this is
+    of: int  # number of documents with this value
     share: float  # documents / of
     low: float  # of the 95 % interval
     high: float
@@ -149,13 +149,13 @@ class Effect(DictRecord):
     term : str
         The term, as formulaic names the column: "party[T.b]".
     estimate : float
-        Share of documents that it adds, from -1 to 1.
+        Share of documents that the term adds, from -1 to 1.
     standard_error : float
-        Of the estimate.
+        Standard error of the estimate.
     low, high : float
         95 % interval.
     p : float
-        Two-sided p-value of no effect, not corrected for the number of topics.
+        Two-sided p-value for the null hypothesis of no effect, not corrected for the number of topics.
     """
 
     topic: int
@@ -181,7 +181,7 @@ class Prediction(DictRecord):
     column : str
         The covariate.
     value : str or float
-        Its value; a date as 2026-01-31.
+        Value of the covariate; dates are written as 2026-01-31.
     by : str or None
         Value of the second covariate, if one was named.
     estimate, standard_error, low, high : float
@@ -220,7 +220,7 @@ class Records(list[Made]):
         Parameters
         ----------
         names : {"varitext", "bertopic"}, default="varitext"
-            Column names; "bertopic" uses BERTopic's names for the columns that it has too.
+            Column names; "bertopic" uses BERTopic's names for the columns that both libraries have.
 
         Returns
         -------
@@ -234,11 +234,11 @@ class Records(list[Made]):
         rows = self.as_dicts()
         frame = pandas.DataFrame([_as_in_bertopic(row) for row in rows] if names == "bertopic" else rows)
         gaps = {name: "Int64" for name in WHOLE if name in frame and frame[name].isna().any()}
-        return frame.astype(gaps)  # whole numbers, although some are missing
+        return frame.astype(gaps)  # integers, although some are missing
 
 
 def _cell(value: object) -> str:
-    """Several values side by side, numbers rounded, of typical documents the beginning of the first."""
+    """Format a cell: several values side by side, numbers rounded, the beginning of the first typical document."""
     if isinstance(value, tuple):
         shown = [_cell(one) for one in value]
         return (shown[0] if shown else "") if value and isinstance(value[0], TypicalDocument) else " ".join(shown)
@@ -248,7 +248,7 @@ def _cell(value: object) -> str:
 
 
 def _as_in_bertopic(row: dict[str, Any]) -> dict[str, Any]:
-    """A document without a topic has -1, a typical document is its text."""
+    """Follow BERTopic: a document without a topic has topic -1, and a typical document is given by its text."""
     shown = dict(row)
     if "typical" in shown:
         shown["typical"] = [one["text"] for one in shown["typical"]]
@@ -272,7 +272,7 @@ def first_words(topics: Iterable[TopicInfo], words: int) -> Records[TopicInfo]:
 
 
 class TopicTable(NamedTuple):
-    """topics.json of a model folder, as far as it is printed."""
+    """The part of a model folder's topics.json that is printed."""
 
     topics: list[TopicInfo]
     tree: list[dict[str, Any]]

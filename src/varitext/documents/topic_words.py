@@ -1,17 +1,17 @@
-"""The words and the names of topics, from counts of documents.
+"""The words and names of topics, from counts of documents.
 
-A word is in a of the n documents of a topic, and in b of the m documents of other topics.
+A word occurs in a of the n documents of a topic, and in b of the m documents of other topics.
 
-significance    the signed root of the likelihood ratio G2 of this 2 x 2 table (Dunning 1993). A word of a topic is more
-                frequent in it than elsewhere, significantly so, and in enough of its documents; a topic may have few
+significance    the signed root of the likelihood ratio G2 of this 2 x 2 table (Dunning 1993). The words of a topic are
+                significantly more frequent in it than elsewhere, and in enough of its documents; a topic may have few
 relevance       log s(w | topic) - (1 - lambda) log s(w), after Sievert and Shirley (2014), with the share s of the
                 documents that have the word in place of p: words are bursty, and a signature that one author repeats is
                 not what a topic is about
 cohesion        the mean NPMI, in whole documents, of a word with the most relevant words of the topic: among these,
                 words that occur together come first
-name            of the first ten words the most relevant, in the form that most documents have (bike, bikes; atheism,
+name            the most relevant of the first ten words, in the form that most documents have (bike, bikes; atheism,
                 atheist), and as a phrase if they mostly occur as one (machine learning). A topic that would have the
-                name of a larger one takes further words of its own
+                same name as a larger one takes further words of its own
 """
 
 import itertools
@@ -25,12 +25,12 @@ from scipy.special import rel_entr
 from varitext.text.tokens import SPACE
 
 KEPT_WORDS = 30  # of each topic, in the table
-RELEVANCE = 0.6  # lambda: less of it, and topics share fewer words; more, and their words go together better
-SMALL = 1e-12  # share of documents: two words that never occur together have a finite NPMI
+RELEVANCE = 0.6  # lambda: a smaller value gives topics fewer words in common, a larger one more cohesive words
+SMALL = 1e-12  # share of documents: keeps the NPMI of two words that never occur together finite
 MIN_SIGNIFICANCE = 3.0  # standard deviations
 MIN_SUPPORT = 2  # documents of the topic that have a word
 MIN_SHARE = 0.1  # of the documents that have the topic's most frequent word
-COHESION, COHESIVE_WORDS = 3.0, 15  # its weight beside the relevance, and the words that it orders
+COHESION, COHESIVE_WORDS = 3.0, 15  # weight relative to relevance, and number of words that it orders
 NAME_CANDIDATES = 10
 NAME_WORDS = 4  # of a name; a phrase has two
 MIN_WORDS = 3  # of a topic in which no word is significant
@@ -40,15 +40,15 @@ SUFFIXES = frozenset(
     " e s es y ies ed er ers ing or ion ions ist ists ism ity al ally ic ics ical ian ians ship ment ly ness ance ence"
     " able ive".split(SPACE)
 )
-PHRASE_SHARE = 0.5  # of the topic's documents that have one of its words: so many have the phrase
+PHRASE_SHARE = 0.5  # of the topic's documents with one of its words: the least share that must have the phrase
 
 
 class Wording(NamedTuple):
     """How the words of topics are chosen from the counts."""
 
     relevance: float = RELEVANCE  # lambda
-    stop_words: tuple[str, ...] = ()  # that are not shown
-    ngrams: int = 1  # 2: phrases are words, too
+    stop_words: tuple[str, ...] = ()  # not shown
+    ngrams: int = 1  # 2: phrases count as words
 
 
 DEFAULT_WORDING = Wording()
@@ -65,9 +65,9 @@ class WordCounts(NamedTuple):
     cohesion: np.ndarray | None = None  # [T, V]
 
     def and_also(self, others: "WordCounts") -> "WordCounts":
-        """With other terms, counted in the same documents."""
+        """Append other terms, counted in the same documents."""
         cohesion = None
-        if self.cohesion is not None:  # others have the mean
+        if self.cohesion is not None:  # the other terms get the mean
             cohesion = np.hstack(
                 [self.cohesion, np.broadcast_to(self.cohesion.mean(1, keepdims=True), others.having.shape)]
             )
@@ -89,11 +89,11 @@ class WordCounts(NamedTuple):
         return np.asarray(sign * np.sqrt(2 * np.maximum(statistic, 0)))
 
     def relevance(self, weight: float = RELEVANCE) -> np.ndarray:
-        """Minus infinity for a word that no document of the topic has.  [T, V]"""
+        """Relevance; minus infinity for a word that no document of the topic has.  [T, V]"""
         with np.errstate(divide="ignore", invalid="ignore"):
             of_topics, of_all = np.log(self.having / self.sizes[:, None]), np.log(self.every_having / self.every)
             values = of_topics - (1 - weight) * of_all
-        return np.where(self.having > 0, np.round(values, 9), -np.inf)  # a tie must not be broken by rounding
+        return np.where(self.having > 0, np.round(values, 9), -np.inf)  # rounding errors must not break ties
 
     def best(self, number: int, wording: Wording) -> list[np.ndarray]:
         """The columns of each topic's words, the most relevant first."""
@@ -106,13 +106,13 @@ class WordCounts(NamedTuple):
         for row, having in enumerate(self.having):
             support = max(min(MIN_SUPPORT, self.sizes[row]), MIN_SHARE * having[clear[row]].max(initial=0))
             chosen = clear[row] & (having >= support)
-            if np.count_nonzero(chosen) < MIN_WORDS:  # of few documents
+            if np.count_nonzero(chosen) < MIN_WORDS:  # a topic of few documents
                 chosen = _largest(np.where(possible[row], significance[row], -np.inf), MIN_WORDS)
             found.append(self._ordered(row, np.flatnonzero(chosen), relevance[row])[:number])
         return found
 
     def _ordered(self, row: int, columns: np.ndarray, relevance: np.ndarray) -> np.ndarray:
-        """By relevance, and the first of them by relevance and cohesion."""
+        """Sort columns by relevance, and the first of them by relevance and cohesion."""
         columns = columns[np.argsort(-relevance[columns], kind="stable")]
         first, others = np.split(columns, [COHESIVE_WORDS])
         cohesion = 0.0 if self.cohesion is None else self.cohesion[row, first]
@@ -121,7 +121,7 @@ class WordCounts(NamedTuple):
 
 
 def _largest(values: np.ndarray, number: int) -> np.ndarray:
-    """Whether each is among the largest finite ones, the first if they are equal."""
+    """Whether each value is among the `number` largest finite ones; of equal values the first count."""
     chosen = np.zeros(len(values), bool)
     chosen[np.argsort(-np.round(values, 9), kind="stable")[:number]] = True
     return np.asarray(chosen & np.isfinite(values))
@@ -135,8 +135,8 @@ def documents_having(counts: scipy.sparse.csr_matrix, topics: np.ndarray, number
 
 
 def cohesion_of(counts: scipy.sparse.csr_matrix, words: Sequence[np.ndarray]) -> np.ndarray:
-    """Mean NPMI of each topic's words, of which the columns are given, with the first ones; all other words have the
-    mean of these.  [T, V]"""
+    """Mean NPMI of each topic's words, given by their columns, with the first of them; all other words get the mean
+    of these values.  [T, V]"""
     present = (counts > 0).astype(np.float32).tocsc()
     shares = np.asarray(present.mean(0), np.float64).ravel()
     found = np.zeros((len(words), counts.shape[1]), np.float32)
@@ -156,20 +156,20 @@ def cohesion_of(counts: scipy.sparse.csr_matrix, words: Sequence[np.ndarray]) ->
 
 
 class Phrases(NamedTuple):
-    """Pairs of words that follow each other in texts."""
+    """Pairs of adjacent words in texts."""
 
     terms: tuple[str, ...]  # "machine learning"
     having: np.ndarray  # [T, P]   documents of each topic
 
 
 def phrase_candidates(words: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Every ordered pair of words of one topic."""
+    """All ordered pairs of words of one topic."""
     single = [[word for word in topic if SPACE not in word] for topic in words]
     return tuple(dict.fromkeys(SPACE.join(pair) for topic in single for pair in itertools.permutations(topic, 2)))
 
 
 def phrase_probabilities(probabilities: np.ndarray, words: WordCounts, phrases: WordCounts) -> np.ndarray:
-    """p(first word | topic) times the share of the documents with it that have the phrase.  [T, P]"""
+    """p(first word | topic) times the share of the documents with that word that have the phrase.  [T, P]"""
     places = {word: column for column, word in enumerate(words.terms)}
     first = [places[phrase.partition(SPACE)[0]] for phrase in phrases.terms]
     return np.asarray(probabilities[:, first] * phrases.having / np.maximum(words.having[:, first], 1))
@@ -181,7 +181,7 @@ def phrase_probabilities(probabilities: np.ndarray, words: WordCounts, phrases: 
 def name_topics(
     given: Sequence[tuple[int, str | None]], words: Sequence[np.ndarray], counts: WordCounts, phrases: WordCounts
 ) -> list[str]:
-    """A name for each topic, of which the number and perhaps a name are given: no two are the same."""
+    """A unique name for each topic, given its number and, if the user has named it, that name."""
     used = {_parts_of(name) for _, name in given if name}
     names = []
     relevance = counts.relevance()
@@ -201,7 +201,7 @@ def _parts_of(name: str) -> frozenset[str]:
 
 
 def _possible_names(parts: Sequence[str], number: int) -> Iterator[str]:
-    """The best first: as many parts as give the words of a name, the last of them replaced, all parts, a number."""
+    """Candidate names, best first: enough parts for a name's words, the same with the last replaced, all, a number."""
     words = np.cumsum([len(part.split(SPACE)) for part in parts])
     number_of_parts = min(int(np.searchsorted(words, NAME_WORDS)) + 1, len(parts))
     for last in parts[number_of_parts - 1 :]:
@@ -213,7 +213,7 @@ def _possible_names(parts: Sequence[str], number: int) -> Iterator[str]:
 
 
 def _name_parts(row: int, columns: np.ndarray, counts: WordCounts, phrases: WordCounts) -> list[str]:
-    """Words and phrases of a topic, best first: no two forms of one word."""
+    """Words and phrases of a topic, best first, without two forms of one word."""
     frequent = {counts.terms[column]: int(counts.having[row, column]) for column in columns}
     partner = _phrase_of_words(frequent, dict(zip(phrases.terms, phrases.having[row].tolist(), strict=True)))
     parts: list[str] = []

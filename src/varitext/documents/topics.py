@@ -1,13 +1,14 @@
-"""The topics of a fitted model: regions of the latent space, with what was learned about each from the documents.
+"""The topics of a fitted model: regions of the latent space, and what the documents reveal about each.
 
-A topic is one component of the mixture, or several that a user has merged. What belongs to components never changes by
-hand; what users change, merges, names and what was dropped, is a list of groups over them (`topic_model.py`).
+A topic is one component of the mixture, or several that a user has merged. Users never change the components
+themselves; their changes (merges, names, dropped topics) are a list of groups of components (`topic_model.py`).
 
-p(w | region)   the mean over its documents of the model's p(w | h); for a model without a linear decoder, the words
-                that its documents have, smoothed towards the unigram model. Words and names: `topic_words.py`
-size            the documents whose most probable region it is: all are counted, and regions are numbered by it
-seed words      read as a document, they have a posterior mean; its direction is where a component starts, and a prior
-                counts it as a share of the documents. These may still draw the component elsewhere: `seeds_used`
+p(w | region)   the mean over its documents of the model's p(w | h); for a model without a linear decoder, the word
+                frequencies of its documents, smoothed towards the unigram model. Words and names: `topic_words.py`
+size            the number of documents whose most probable region it is: all are counted, and regions are numbered by
+                size
+seed words      are read as a document. A component starts at the direction of its posterior mean, which a prior counts
+                as a share of the documents. The documents may still draw the component elsewhere: `seeds_used`
 """
 
 import re
@@ -45,27 +46,27 @@ from varitext.models.documents.base import DocumentNetwork
 from varitext.text import TokenRules, Vocabulary, count_texts
 from varitext.text.boilerplate import Boilerplate
 
-MAX_DOCUMENTS = 20_000  # that regions are found from
+MAX_DOCUMENTS = 20_000  # used to find regions
 EXCERPT = 300  # characters of a typical document
 COHERENCE_WORDS = 10
 MAX_UNDO = 5  # changes that are kept
-SMOOTHING = 50.0  # words of the unigram model that are added to what a region's documents have
+SMOOTHING = 50.0  # words of the unigram model that are added to the counts of a region's documents
 MAX_PROBABILITIES = 2 * 10**8  # computed for p(w | region): a second or two
 BLOCK = 512
 
 PUNCTUATION = re.compile(r"[^\w\s'’-]+")
-CLAUSE_END = " xclausex "  # no word of a phrase
+CLAUSE_END = " xclausex "  # marks the end of a clause; no phrase contains it
 
 PRIOR_DOCUMENTS = 0.02  # share of all documents that each seed counts as
 REPEATS = 5  # of each word in the document of seed words: a short document would be too uncertain
 
 
 class Group(NamedTuple):
-    """A topic as the components that it is made of."""
+    """A topic, as the components that it consists of."""
 
     number: int
     components: tuple[int, ...]
-    name: str | None = None  # the user's
+    name: str | None = None  # if the user gave one
 
 
 @dataclass(frozen=True)
@@ -78,21 +79,21 @@ class Regions:
     cohesion: np.ndarray  # [T, V]   of words, component by component
     phrases: Phrases
     documents: np.ndarray  # [T]   training documents of each component
-    distinct: np.ndarray  # [T]   the same, copies counted once, as in `word_documents`
-    tokens: np.ndarray  # [T]   words in these
+    distinct: np.ndarray  # [T]   the same, with copies counted once, as in `word_documents`
+    tokens: np.ndarray  # [T]   words in these documents
     coherence: tuple[float | None, ...]
     typical: tuple[tuple[TypicalDocument, ...], ...]
     groups: tuple[Group, ...]  # the largest first
     words: tuple[str, ...]  # the vocabulary
     choice: Choice
     line: LengthLine | None
-    seeds: tuple[dict[str, Any], ...] = ()  # what came of seed words
+    seeds: tuple[dict[str, Any], ...] = ()  # how the seed words were used
     wording: Wording = DEFAULT_WORDING
-    stability: tuple[tuple[int, float], ...] = ()  # by number, of those that have one
+    stability: tuple[tuple[int, float], ...] = ()  # by number, for topics that have one
     before: "Regions | None" = None  # the last change, for undo; at most `MAX_UNDO` of them
 
     def after(self, earlier: "Regions | None") -> "Regions":
-        """The same topics, with those before the change."""
+        """The same topics, with `earlier` stored as those before the change."""
         states: list[Regions] = []
         while earlier is not None and len(states) < MAX_UNDO:
             states.append(earlier)
@@ -123,7 +124,7 @@ class Regions:
         return int(self.documents[list(group.components)].sum())
 
     def word_counts(self) -> WordCounts:
-        """Of the topics, in the order of `groups`."""
+        """Word counts of the topics, in the order of `groups`."""
         cohesion = np.stack([self._average(self.cohesion, group) for group in self.groups])
         counts = self._summed(self.words[: self.word_documents.shape[1]], self.word_documents)
         return counts._replace(cohesion=cohesion)
@@ -139,7 +140,7 @@ class Regions:
 
     @cached_property
     def _info(self) -> tuple[TopicInfo, ...]:
-        """Ranking the whole vocabulary for every topic takes longer than placing a text."""
+        """Cached, because ranking the whole vocabulary for every topic takes longer than placing a text."""
         counts, phrases, weights = self.word_counts(), self._summed(*self.phrases), self.group_probabilities()
         best = counts.best(KEPT_WORDS, self.wording)
         given = [(group.number, group.name) for group in self.groups]
@@ -172,26 +173,26 @@ class Regions:
 
 
 class RegionDocuments(NamedTuple):
-    """What regions are found from."""
+    """The documents that regions are found from."""
 
     counts: Counts
     rows: np.ndarray | None = None  # the row of each document in what the user gave, if some were left out
     texts: Sequence[str] | None = None  # what the user gave
-    token_rules: TokenRules | None = None  # how texts become words; None: by a function of the user's
+    token_rules: TokenRules | None = None  # how texts become words; None: a function of the user
     copies: np.ndarray | None = None  # how many documents each stands for
-    ids: Sequence[str] | None = None  # of what the user gave
+    ids: Sequence[str] | None = None  # of the documents that the user gave
     excerpts: Sequence[str] | None = None  # the texts of `counts`, if they are passages of what the user gave
     posterior: Posterior | None = None  # of `counts`, if it is known already
-    boilerplate: Boilerplate | None = None  # what is not shown of texts
+    boilerplate: Boilerplate | None = None  # removed from the texts that are shown
 
     def text(self, row: int) -> str | None:
-        """Of a row of the counts."""
+        """The text of a row of the counts."""
         if self.excerpts is not None:
             return self.excerpts[row]
         return None if self.texts is None else self.texts[self.row(row)]
 
     def row(self, row: int) -> int:
-        """In what the user gave."""
+        """The row in the user's input."""
         return row if self.rows is None else int(self.rows[row])
 
 
@@ -205,8 +206,8 @@ def find_regions(
     seed_topics: "Sequence[SeedTopic]" = (),
     minimum: int | None = None,
 ) -> Regions:
-    """The regions in which documents lie, the largest first, each with at least `minimum` documents unless it has seed
-    words; their number is chosen on held-out documents if it is None."""
+    """Find the regions in which documents lie, largest first, each with at least `minimum` documents unless it has seed
+    words. If their number is None, it is chosen on held-out documents."""
     sample = _sampled(network, given, seed)
     seeds = seed_directions(network, vocabulary, seed_topics, len(sample.rows))
     choice = choose_number(sample.directions.unit, number, seed, len(seed_topics))
@@ -254,7 +255,7 @@ def _sampled(network: DocumentNetwork, given: RegionDocuments, seed: int) -> _Sa
 
 
 class _Counted(NamedTuple):
-    """All documents, each in its most probable component."""
+    """Counts of all documents, each in its most probable component."""
 
     documents: np.ndarray  # [T]
     tokens: np.ndarray  # [T]
@@ -290,8 +291,8 @@ def _blocks_with_directions(
 def _by_size(
     network: DocumentNetwork, given: RegionDocuments, sample: _Sample, mixture: Mixture, minimum: int, fixed: int
 ) -> tuple[np.ndarray, _Counted]:
-    """The components, largest first; the smallest is left out until all but the first `fixed` have `minimum` documents,
-    so that its documents go to their next most probable one."""
+    """The components, largest first. The smallest is removed, and its documents go to their next most probable one,
+    until all but the first `fixed` have `minimum` documents."""
     kept, least = np.arange(len(mixture.weights)), minimum * len(sample.rows) / given.counts.shape[0]
     while len(kept) > 1:
         sizes = np.bincount(mixture.only(kept).memberships(sample.directions).argmax(1), minlength=len(kept))
@@ -307,7 +308,7 @@ def _by_size(
 
 
 def _too_small(sizes: np.ndarray, components: np.ndarray, minimum: float, fixed: int) -> int | None:
-    """The place of the smallest component that may be left out, if it is too small."""
+    """The index of the smallest component that may be removed, if it is too small."""
     free = np.where(components < fixed, np.inf, sizes)
     return int(free.argmin()) if free.min() < minimum else None
 
@@ -355,7 +356,7 @@ def _described(
 def _phrases(
     given: RegionDocuments, rows: np.ndarray, topics: np.ndarray, best: Sequence[Sequence[str]], documents: np.ndarray
 ) -> Phrases:
-    """The pairs of words of a topic that follow each other, with no punctuation between them, in at least two of its
+    """The pairs of a topic's words that are adjacent, with no punctuation between them, in at least two of its
     documents; none without texts."""
     candidates = phrase_candidates(best)
     if given.texts is None or given.token_rules is None or not candidates:
@@ -365,7 +366,7 @@ def _phrases(
     found = count_texts(texts, pairs, Vocabulary(candidates)).counts
     having = documents_having(found, topics, len(documents))
     kept = np.flatnonzero(having.max(0) >= MIN_SUPPORT)
-    scale = documents / np.maximum(np.bincount(topics, minlength=len(documents)), 1)  # up to all documents
+    scale = documents / np.maximum(np.bincount(topics, minlength=len(documents)), 1)  # from the sample to all documents
     return Phrases(
         tuple(candidates[place] for place in kept), np.rint(having[:, kept] * scale[:, None]).astype(np.int32)
     )
@@ -383,7 +384,7 @@ def _coherence(
 def _typical(
     mixture: Mixture, documents: Directions, memberships: np.ndarray, rows: np.ndarray, given: RegionDocuments
 ) -> tuple[tuple[TypicalDocument, ...], ...]:
-    """The documents of each region that are nearest to its centre and surely there: some have one known word."""
+    """The documents nearest to each region's centre, weighted by membership: short documents are less certain."""
     near = documents.unit @ mixture.centres.T * memberships  # [D, T]
     near = np.where(memberships.argmax(1)[:, None] == np.arange(near.shape[1]), near, -np.inf)
     places = np.argsort(-near, axis=0, kind="stable")[:TYPICAL]
@@ -417,11 +418,11 @@ def word_probabilities(
     sums = np.zeros((memberships.shape[1], counts.shape[1]), memberships.dtype)
     for start in range(0, min(len(vectors), most), BLOCK):
         h = torch.from_numpy(np.asarray(vectors[start : start + BLOCK], np.float32)).to(network.device)
-        h = h @ network.axes.T if network.free_axes else h  # from the readable axes to the network's own
+        h = h @ network.axes.T if network.free_axes else h  # from the readable axes to those of the network
         probabilities = torch.softmax(network.word_logits(h), -1).cpu().numpy()  # [B, V]
         sums += memberships[start : start + BLOCK].T @ probabilities
-    sums = sums + 1e-6 * frequencies  # a region without documents has the unigram model
-    return np.asarray(sums / sums.sum(1, keepdims=True), np.float32)  # as it is kept in the folder
+    sums = sums + 1e-6 * frequencies  # a region without documents gets the unigram model
+    return np.asarray(sums / sums.sum(1, keepdims=True), np.float32)  # the type that the folder stores
 
 
 # Seed topics
@@ -433,7 +434,7 @@ class SeedTopic(NamedTuple):
 
 
 def read_seed_topics(path: Path) -> list[SeedTopic]:
-    """A JSON object of names, each with a list of words: {"space": ["orbit", "nasa"]}."""
+    """Read a JSON object that maps each name to a list of words: {"space": ["orbit", "nasa"]}."""
     return seed_topics_of(read_json(path), str(path))
 
 
@@ -476,7 +477,7 @@ def seeds_used(
     top: Sequence[Sequence[str]],
     places: Sequence[int],
 ) -> tuple[dict[str, Any], ...]:
-    """For each seeded topic: unknown words, words among its first, cosine of its centre to the seed."""
+    """For each seeded topic: unknown words, seed words among its top words, cosine of its centre with the seed."""
     if seeds is None:
         return ()
     found = []

@@ -1,22 +1,22 @@
-"""Updating a fitted model with new documents, and new words if asked, so that topics stay where they are.
+"""Update a fitted model with new documents and, if requested, new words, so that topics stay where they are.
 
-The earlier documents are not needed: an anchor stands for them. There is no KL warm-up, which would lose what h has
-learned, and half the learning rate. Of all rounds, and of the model as it was, the one that is best on held-out new
-documents is kept. The axes that users see are turned back to where they were (`models/documents/base.py`).
+The earlier documents are not needed: an anchor stands in for them. The learning rate is halved, and there is no KL
+warm-up, which would lose what h has learned. The best round on held-out new documents is kept, or the model as it was
+if that is better. The axes that users see are rotated back to where they were (`models/documents/base.py`).
 
-**The anchor.** How much worse a change of the topics would fit the earlier documents is known to second order: moving
-the word directions by D changes the words of a document by a KL of
+**The anchor.** How much worse changed topics would fit the earlier documents is known to second order: moving the word
+directions by D changes the word distribution of a document by a KL of
 
     1/2 Var_w(h^T D_w) per word, which for h ~ N(0, I) is on average    1/2 sum_k Var_w(D_wk)
 
 with the variance over words by frequency. So n new documents are learned with a penalty of n_earlier / n times that on
-moving away from the earlier directions: each earlier document still counts. Words that they did not have are free.
+moving away from the earlier directions: each earlier document still counts. New words are not penalised.
 
-**New words.** A network over V words has tensors that are V long in one dimension. The larger network is built as for a
-first fit, and the old values go to the first V places. A new word starts as a word of its frequency would at a first
-fit, moved by the average change of the old words since: like an ordinary word of no topic. Where words come from
-softmax(h R + b), one Newton step on log p(X | h) from there puts a new word where its documents lie, the less so the
-rarer it is; h_d is the vector that the old network gives document d, f_w the word's frequency:
+**New words.** A network over V words has tensors with one dimension of length V. The larger network is built as for a
+first fit, and the old values go to the first V places. A new word starts where a word of its frequency would start in a
+first fit, moved by the average change of the old words since: like an ordinary word of no topic. If words come from
+softmax(h R + b), one Newton step on log p(X | h) then moves a new word towards its documents, by less the rarer it is.
+h_d is the vector that the old network gives document d, f_w the word's frequency:
 
     R_w  +=  sum_d (x_dw - N_d f_w) (h_d - mean h) / (1 + sum_d N_d f_w)
 """
@@ -49,26 +49,26 @@ from varitext.training.settings import Progress, StepLoss
 from varitext.training.trainer import Trainer
 
 SLOWER = 2  # divides the learning rate of a first fit
-LEARNING_RATE_WARM_UP = 0.1  # Adam's first steps do not know the scale of the gradients
+LEARNING_RATE_WARM_UP = 0.1  # in its first steps Adam does not know the scale of the gradients
 COMPARED = 2000  # documents whose vectors are compared before and after
 
 
 @dataclass(frozen=True)
 class UpdateSettings:
-    """None: half the passes of a first fit, at half its learning rate."""
+    """How to update a model; None means half the passes of a first fit, at half its learning rate."""
 
     epochs: int | None = None
     learning_rate: float | None = None
-    anchor: float = 1.0  # 0 would let topics move freely; at 1 an earlier document counts as much as a new one
+    anchor: float = 1.0  # at 0 topics move freely; at 1 an earlier document counts as much as a new one
 
 
 @dataclass(frozen=True)
 class UpdateRecord(DictRecord):
-    """What one update did; a model folder lists them in `config.json`."""
+    """The effects of one update; a model folder lists them in `config.json`."""
 
-    documents: int  # new documents that were learned
+    documents: int  # number of new documents learned
     new_words: int  # added to the vocabulary
-    alignment: AlignmentRecord  # latent dimensions before and after
+    alignment: AlignmentRecord  # of the latent dimensions before and after
     same_vectors: float  # mean cosine of the vectors of held-out documents before and after
     perplexity_before: float | None  # of the held-out new documents
     perplexity_after: float
@@ -80,8 +80,8 @@ class UpdateRecord(DictRecord):
 class DocumentUpdate:
     """A copy of a fitted network, ready to learn new documents. After training, `result` returns what was learned.
 
-    `earlier` stays as it is. `vocabulary` has its words and then new ones, if any; `counts` are over these words and
-    have no empty documents.
+    `earlier` does not change. `vocabulary` has its words, then new ones, if any; `counts` are over these words and have
+    no empty documents.
     """
 
     def __init__(
@@ -114,12 +114,12 @@ class DocumentUpdate:
         self.trainer = Trainer(trained, task, self.recipe.training, checkpoint, progress)
 
     def result(self) -> FittedDocuments:
-        """With the axes turned to where they were, and a record of what changed."""
+        """What was learned, with the axes rotated back to where they were, and a record of what changed."""
         earlier, state, documents = self.earlier, self.trainer.state, self.train.shape[0]
         network = self.network.eval().requires_grad_(False)
         if (
             network.free_axes
-        ):  # turn those that users see until word vectors lie, as nearly as they can, where they were
+        ):  # rotate the axes that users see so that word vectors lie as close as possible to where they were
             space = earlier.latent_space()
             directions = network.word_directions()[: len(space.words)].detach().cpu().numpy()
             network.axes.copy_(torch.from_numpy(procrustes(directions, space.word_vectors, space.frequencies)))
@@ -161,7 +161,7 @@ def check_can_update(name: str, network: DocumentNetwork) -> None:
 
 
 def update_recipe(recipe: Recipe, documents: int, chosen: UpdateSettings) -> Recipe:
-    """Half the passes of a first fit, at half its learning rate, the KL at its full weight."""
+    """The recipe of an update: half the passes of a first fit, half its learning rate, the KL at full weight."""
     epochs = chosen.epochs or max(1, round(recipe.training.epochs / 2))
     training = replace(
         recipe.training,
@@ -176,7 +176,7 @@ def update_recipe(recipe: Recipe, documents: int, chosen: UpdateSettings) -> Rec
 
 
 def _mean_cosine(earlier: DocumentNetwork, network: DocumentNetwork, counts: Any) -> float:
-    """Of documents' vectors before and after; those without a word that the earlier network knows have none."""
+    """Mean cosine of documents' vectors before and after; documents without an earlier word are left out."""
     counts = scipy.sparse.csr_matrix(counts)  # words alone: an earlier vocabulary has other columns
     old_words = counts[:, : len(earlier.word_log_frequencies)].tocsr()
     known = np.flatnonzero(np.diff(old_words.indptr))
@@ -197,13 +197,13 @@ class Anchor:
     """The penalty on moving away from the word directions of a network."""
 
     def __init__(self, network: DocumentNetwork, strength: float):
-        """The first words of any network that is penalised are those of `network`."""
+        """The words of `network` must be the first words of any network that is penalised."""
         self.directions = network.word_directions().detach().clone()  # [V, K]
         self.shares = torch.softmax(network.word_log_frequencies, 0)[:, None]  # [V, 1]
         self.strength = strength
 
     def cost(self, network: DocumentNetwork) -> Tensor:
-        """In nats per word."""
+        """The penalty in nats per word."""
         moved = network.word_directions()[: len(self.directions)] - self.directions
         variance = (self.shares * moved.square()).sum(0) - (self.shares * moved).sum(0).square()  # [K]
         return 0.5 * self.strength * variance.sum()
@@ -228,9 +228,9 @@ class UpdateTask(DocumentTask):
 
 
 def with_new_documents(earlier: FittedDocuments, train: Counts, seed: int) -> DocumentNetwork:
-    """A copy of the network with the frequencies of earlier and new documents, and with new words if there are any."""
+    """Copy the network, with the frequencies of earlier and new documents, and with new words if there are any."""
     network = earlier.network
-    # those of earlier and new documents, each by how many they are; add-one for what is new
+    # frequencies in earlier and new documents, weighted by the number of each; add-one for the new ones
     counts, shares = _word_counts(train) + 1, np.zeros(train.shape[1])
     shares[: len(network.word_log_frequencies)] = network.word_log_frequencies.double().exp().cpu().numpy()
     joint = earlier.n_training_documents * shares + train.shape[0] * counts / counts.sum()
@@ -248,7 +248,7 @@ def with_new_documents(earlier: FittedDocuments, train: Counts, seed: int) -> Do
 def grown(
     network: DocumentNetwork, architecture: dict[str, Any], log_frequencies: Tensor, seed: int
 ) -> DocumentNetwork:
-    """The network over as many words as there are frequencies, [V]; the first ones are its own, in their order."""
+    """The network over as many words as there are frequencies, [V]; its own words come first, in their order."""
     with seeded(stream(seed, "initial weights")):
         larger = type(network)(**architecture | {"vocabulary_size": len(log_frequencies)})
     larger.word_log_frequencies.copy_(log_frequencies)
@@ -262,7 +262,7 @@ def grown(
 
 
 def _widened(name: str, old: Tensor, started: Tensor, shares: Tensor) -> Tensor:
-    """The old values in the first places; in the others how new words start."""
+    """The old values in the first places, and initial values for new words in the others."""
     differing = [place for place, pair in enumerate(zip(old.shape, started.shape, strict=True)) if pair[0] != pair[1]]
     if not differing:
         return old
@@ -277,7 +277,7 @@ def _widened(name: str, old: Tensor, started: Tensor, shares: Tensor) -> Tensor:
 
 @torch.no_grad()
 def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Counts) -> None:
-    """The Newton step, where the network has a decoder of that kind; `counts` are over the words of `network`."""
+    """Take the Newton step if the network has a linear decoder; `counts` are over the words of `network`."""
     if (decoder := network.linear_decoder()) is None:
         return
     known = len(old.word_log_frequencies)
@@ -288,7 +288,7 @@ def place_new_words(network: DocumentNetwork, old: DocumentNetwork, counts: Coun
         means = torch.cat([old.document_means(batch) for batch in batches]).double()
         h = (
             (means @ old.axes.T.double() if old.free_axes else means).cpu().numpy()
-        )  # [B, K]   on the network's own axes
+        )  # [B, K]   on the axes of the network
         lengths = np.asarray(block.sum(1), np.float64)  # [B, 1]
         by_word, by_length = by_word + block[:, known:].T @ h, by_length + (lengths * h).sum(0)
         summed = summed + h.sum(0)

@@ -1,7 +1,7 @@
-"""Sentence vectors beside the counts of documents: the user's own matrix, or MiniLM's of the texts.
+"""Sentence vectors beside the counts of documents: a matrix that the user gives, or MiniLM's vectors of the texts.
 
-A model that was fitted with MiniLM's vectors encodes the texts that it is given later, too. Counts have no texts to
-encode: their documents are read by their words alone.
+A model that was fitted with MiniLM's vectors also encodes the texts that it is given later. Counts have no texts to
+encode, so only their words are used.
 """
 
 import warnings
@@ -19,13 +19,13 @@ from varitext.errors import InputError
 from varitext.models.documents.base import DocumentNetwork
 
 MINILM, GIVEN = "minilm", "given"
-MAX_REMEMBERED = 100_000  # vectors of texts that a process keeps, so that a report encodes them once
+MAX_REMEMBERED = 100_000  # vectors of texts that a process keeps, so that a report encodes each text once
 VectorInput = np.ndarray | Sequence[Sequence[float]] | str | Path
 """A matrix with a row per document, the .npy file of one, or "minilm"."""
 
 
 def vectors_to_learn(documents: TrainingDocuments, X: DocumentInput, vectors: VectorInput) -> TrainingDocuments:
-    """The documents to learn from with their vectors; X has all documents."""
+    """Add vectors to the documents to learn from; X holds all documents."""
     counts, rows = documents.counts, documents.rows
     if isinstance(counts, ShardedCounts):
         raise InputError("vectors need counts in memory, not in shards: leave out vectors")
@@ -38,7 +38,7 @@ def vectors_to_learn(documents: TrainingDocuments, X: DocumentInput, vectors: Ve
         encoded = encode_texts(texts if rows is None else [texts[row] for row in rows])
         origin = VectorOrigin(MINILM, encoded.shape[1], weights_sha256())
         return replace(documents, counts=CountsWithVectors.of(counts, encoded), vectors=origin)
-    given = texts_of(X)  # copies of which are left out of the counts
+    given = texts_of(X)  # the counts leave out copies
     matrix = read_vectors(vectors, counts.shape[0] + documents.n_empty if given is None else len(given))
     beside = CountsWithVectors.of(counts, matrix if rows is None else matrix[rows])
     return replace(documents, counts=beside, vectors=VectorOrigin(GIVEN, matrix.shape[1]))
@@ -51,7 +51,7 @@ def with_vectors(
     network: DocumentNetwork,
     origin: VectorOrigin | None,
 ) -> Counts:
-    """Counts of X with the vectors that were given or, for a model of MiniLM's vectors, those of the texts."""
+    """Counts of X with the given vectors or, for a model fitted with MiniLM's vectors, those of the texts."""
     if vectors is None:
         vectors = vectors_of(X)
     if vectors is None and origin is not None and origin.origin == MINILM and texts_of(X) is not None:
@@ -80,7 +80,7 @@ def _texts_to_encode(X: DocumentInput) -> Sequence[str]:
 
 
 def _same_encoder(origin: VectorOrigin) -> bool:
-    """Whether the encoder of the fit is installed; without it documents are read by their words, with a warning."""
+    """Whether the encoder of the fit is installed; otherwise only words are used, with a warning."""
     from varitext.models.answers.pretrained import NEEDED, is_installed, weights_sha256
 
     if not is_installed():

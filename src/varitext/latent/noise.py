@@ -1,7 +1,7 @@
 """Random noise with one row per example: always for the whole batch, even if several processes share it.
 
 The random numbers therefore do not depend on the number of processes. Drawing rows that are not used costs little.
-They come from torch's global generator or, within `drawn_from`, from one of the caller's, as a thread needs it.
+They come from torch's global generator or, within `drawn_from`, from the caller's own, as threads require.
 """
 
 from collections.abc import Iterator
@@ -30,8 +30,8 @@ _common: ContextVar[int | None] = ContextVar("common", default=None)
 
 @contextmanager
 def common_normal(seed: int) -> Iterator[None]:
-    """Within the block, in this thread, all examples get the same normal numbers, with mean 0 and variance 1 over the
-    samples: what is estimated for an example depends neither on the others nor on its place among them."""
+    """Within this context, in this thread, all examples get the same normal numbers, with mean 0 and variance 1 over
+    the samples: an example's estimate depends neither on the others nor on its place among them."""
     token = _common.set(seed)
     try:
         yield

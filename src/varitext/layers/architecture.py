@@ -1,4 +1,4 @@
-"""Networks of a model folder (`store.py`): whether the weights are those of the architecture that config.json names."""
+"""Check that the weights in a model folder (`store.py`) match the architecture that config.json describes."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -11,16 +11,16 @@ from torch.overrides import TorchFunctionMode
 from varitext.errors import InputError
 
 MAX_SIZE = 10_000_000  # of a number in the architecture
-MAX_UNSTORED = 25_000_000  # numbers of a network that its weights do not have, as the identity of 5,000 dimensions
-MAX_CALLS = 5_000  # of torch while a network is built
-MAX_CALLS_PER_TENSOR = 50  # of its weights, beyond that
+MAX_UNSTORED = 25_000_000  # numbers of a network that are not stored in its weights: an identity of 5,000 dimensions
+MAX_CALLS = 5_000  # of torch functions while a network is built
+MAX_CALLS_PER_TENSOR = 50  # further calls per tensor of the weights
 SAME_SHAPE = ("normal_", "uniform_", "remainder", "__mod__")  # functions that change only values
 
 
 def check_architecture(
     build: Callable[[], nn.Module], architecture: Mapping[str, Any], weights: Mapping[str, Tensor], folder: Path
 ) -> None:
-    """Refuse an architecture that is not that of the weights, before a network takes any memory."""
+    """Refuse an architecture that does not match the weights, before a network takes any memory."""
     config = folder / "config.json"
     if (largest := max(_numbers(architecture), default=0)) > MAX_SIZE:
         raise InputError(f"{config}: the architecture has the number {largest}; at most {MAX_SIZE:,} is allowed")
@@ -39,7 +39,7 @@ def check_architecture(
 
 
 class _LimitedCalls(TorchFunctionMode):
-    """Inside the block, torch may be called only so often: nobody needs a million layers."""
+    """Within this context, the number of torch calls is limited: nobody needs a million layers."""
 
     def __init__(self, most: int, config: Path):
         super().__init__()
@@ -53,8 +53,8 @@ class _LimitedCalls(TorchFunctionMode):
 
 
 def _without_values(function: Any, args: Any, kwargs: Any) -> Any:
-    """What the function does to shapes. Of tensors without values, torch computes some functions in Python, and imports
-    its compiler for that: two seconds."""
+    """Apply the function to shapes only. For tensors without values, torch computes some functions in Python and
+    imports its compiler for that, which takes two seconds."""
     if function is torch.eye:
         function, args = torch.zeros, (args[0], args[-1])
     elif function is torch.arange and len(args) == 1 and not kwargs:
@@ -67,7 +67,7 @@ def _without_values(function: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _numbers(value: Any) -> Iterator[float]:
-    """Every number in a value of JSON."""
+    """All numbers in a JSON value."""
     if isinstance(value, (dict, list)):
         for one in value.values() if isinstance(value, dict) else value:
             yield from _numbers(one)
@@ -76,7 +76,7 @@ def _numbers(value: Any) -> Iterator[float]:
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
-    """Put the weights into a freshly built model; every one must be there, with the right shape."""
+    """Load the weights into a newly built model; all must be present, with the right shapes."""
     try:
         model.load_state_dict(weights)
     except RuntimeError as error:

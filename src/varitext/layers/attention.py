@@ -11,7 +11,7 @@ from varitext.layers.words import Sentences
 
 
 class LatentAttention(nn.Module):
-    """An answer given a query (paper, equations 12 to 14): h, or s_q in a network without the latent variable.
+    """Encode an answer given a query (paper, equations 12 to 14): h, or s_q in a network without the latent variable.
 
     alpha(i) ~ exp(W_alpha^T tanh(W_h h + W_s s_a(i))), c = sum_i alpha(i) s_a(i), z_a = tanh(W_a c + W_n s_a(|a|))
     """
@@ -45,7 +45,7 @@ class LatentAttention(nn.Module):
         return torch.softmax(padded, -1) * mask  # [S, P, T]
 
     def _scores(self, query: Tensor, answers: Sentences) -> Tensor:
-        """Scores of the n real words of all answers only: the tanh dominates the cost."""
+        """Scores of the n real words of all answers, without padding: the tanh dominates the cost."""
         places = answers.mask.flatten().nonzero()[:, 0]  # [n]
         rows = places // answers.mask.shape[1]  # [n] the answer of each word
         states = self.from_state(answers.states.flatten(0, 1).index_select(0, places))  # [n, H]
@@ -59,7 +59,7 @@ class LatentAttention(nn.Module):
 
 
 class ScalingAttention(LatentAttention):
-    """The same with the query as a factor: alpha(i) ~ exp(W_alpha^T ((1 + W_h h) * W_s s_a(i))).
+    """`LatentAttention` with the query as a factor: alpha(i) ~ exp(W_alpha^T ((1 + W_h h) * W_s s_a(i))).
 
     In the paper's sum a query shifts all words of an answer by similar amounts, which the softmax cancels. Here the
     query weights the units of each state.
@@ -93,7 +93,7 @@ class Words(NamedTuple):
     """The words of B sentences, one after another and without padding."""
 
     vectors: Tensor  # [n, H]
-    mask: Tensor  # [B, T] true on real words: their places when padded
+    mask: Tensor  # [B, T] true on real words: their positions when padded
 
     @property
     def sentence(self) -> Tensor:
@@ -122,7 +122,7 @@ def soft_alignment(questions: Words, answers: Words) -> tuple[Tensor, Tensor]:
 
 
 class Windows(nn.Module):
-    """Linear maps of the windows around every word, of each of the odd `widths`; words outside are zero."""
+    """Linear maps of the windows around every word, for each of the odd `widths`; words outside are zero."""
 
     def __init__(self, input_dim: int, maps: int, widths: Sequence[int]):
         super().__init__()
@@ -133,7 +133,7 @@ class Windows(nn.Module):
         self.bias = nn.Parameter(torch.zeros(len(self.widths) * maps))
 
     def forward(self, words: Words) -> Tensor:
-        """[n, maps of all widths]: all sentences in one line with gaps between, so that padding costs nothing."""
+        """[n, maps of all widths]. Sentences are laid out in one line with gaps between, so padding costs nothing."""
         places = torch.arange(len(words.vectors), device=words.mask.device) + self.reach * (1 + words.sentence)
         length = len(places) + self.reach * (1 + len(words.mask))
         line = words.vectors.new_zeros(length, words.vectors.shape[1]).index_copy(0, places, words.vectors)

@@ -1,8 +1,8 @@
 """Bags of words in and out: an encoder of sparse counts, and their multinomial likelihood, full or sampled.
 
 The sampled likelihood is for large vocabularies. In log p(X | h) = h (R X) + b X - N log Z(h), only
-Z(h) = sum_w exp(h R_w + b_w) needs every word. Its estimate takes the most frequent words as they are and draws M
-others from their frequencies q:
+Z(h) = sum_w exp(h R_w + b_w) needs every word. Its estimate sums the most frequent words exactly and draws M others
+from their frequencies q:
 
     Z'(h) = sum_{w frequent} exp(h R_w + b_w)  +  (1/M) sum_m exp(h R_{w_m} + b_{w_m}) / q(w_m)
 
@@ -26,7 +26,7 @@ DRAWN = 4096  # draws of the others
 
 
 class _SparseTimesDense(torch.autograd.Function):
-    """Sparse [B, V] times dense [V, H]. Both directions are one sum over the non-zero entries.
+    """Sparse [B, V] times dense [V, H]. The forward and the backward pass each take one sum over the non-zero entries.
 
     The gradient is again an embedding_bag, over the entries in order of word: several times faster than torch's own.
     """
@@ -61,7 +61,7 @@ def sparse_times_dense(batch: CountBatch, values: Tensor, weight: Tensor) -> Ten
 
 
 class _MultinomialLogLikelihood(torch.autograd.Function):
-    """sum_w count_w log softmax(logits)_w, without ever making the counts V wide.
+    """sum_w count_w log softmax(logits)_w, without ever expanding the counts to width V.
 
     Its gradient is counts - length * softmax(logits), written into one buffer.
     """
@@ -90,7 +90,7 @@ class _MultinomialLogLikelihood(torch.autograd.Function):
 def multinomial_log_likelihood(logits: Tensor, batch: CountBatch) -> Tensor:
     """log p(X | h) = sum_i log p(x_i | h) over the words of each document; logits [S, B, V], result [S, B].
 
-    It is that of one order of the words, as in the paper: without the multinomial coefficient.
+    It is the likelihood of one order of the words, as in the paper: without the multinomial coefficient.
     """
     log_likelihood: Tensor = _MultinomialLogLikelihood.apply(logits, batch)  # type: ignore[no-untyped-call]  # torch has no types there
     return log_likelihood
@@ -142,7 +142,7 @@ class CountEncoder(nn.Module):
 
 
 def centred_log_length(batch: CountBatch) -> Tensor:
-    """About zero for a document of fifty words."""
+    """The log of the length, shifted to be about zero for a document of fifty words."""
     return torch.log1p(batch.lengths) - 4  # [B]
 
 

@@ -1,7 +1,7 @@
 """The curvature of log p(h, X) from word vectors, and the covariance of Gaussians with that curvature.
 
-Symmetric matrices are stored as lower triangles, row by row: K (K + 1) / 2 rows, and a column for each matrix. Computed
-in C if possible, otherwise in torch; autograd does not see any of this.
+Symmetric matrices are stored as lower triangles, row by row: K (K + 1) / 2 rows, and a column for each matrix. The
+work is done in C if possible, otherwise in torch; autograd does not see any of it.
 """
 
 import math
@@ -57,7 +57,7 @@ def _whole(triangles: Tensor, size: int) -> Tensor:
 def inverse_cholesky(curvature: Tensor) -> Tensor:
     """The inverse M of the lower Cholesky factor of I + curvature, [B, K, K], so that M^T M is its inverse.
 
-    Overwrites `curvature`. Gives NaN if there is no factor: training that has diverged sees it in the loss.
+    Overwrites `curvature`. Gives NaN if there is no factor: if training has diverged, the loss shows it.
     """
     diagonal = curvature.diagonal(dim1=1, dim2=2)
     diagonal += 1 + JITTER * diagonal.sum(1, keepdim=True)
@@ -67,7 +67,7 @@ def inverse_cholesky(curvature: Tensor) -> Tensor:
 
 
 def _invert_into(inverse: Tensor, matrix: Tensor) -> Tensor:
-    """Write the inverse of the lower Cholesky factor into `inverse`; return where there is none, [B].
+    """Write the inverse of the lower Cholesky factor into `inverse`; return which matrices have none, [B].
 
     Works by halves: LAPACK factorises one small matrix at a time, while a product of small matrices is one call for
     the whole batch. At K = 50 this is twice as fast as a factorisation followed by an inversion.

@@ -1,7 +1,7 @@
 """The Dirichlet-compound-multinomial (DCM) likelihood of words in groups, from sparse counts; it models burstiness.
 
-Polya's urn: it holds a mass a_w of each word, and a word that is drawn is put back with one more of its kind. The
-probability of a sequence depends on its counts x_w and its length N only:
+In Polya's urn there is a mass a_w of each word, and a word that is drawn is put back with one more of its kind. The
+probability of a sequence depends only on its counts x_w and its length N:
 
     log p(x_1 .. x_N) = sum_w log a_w^(x_w) - log A^(N),        A = sum_w a_w,
 
@@ -127,7 +127,7 @@ def value_of(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: Groupe
 def effective_counts(
     masses: Tensor, group_masses: Tensor, group_sums: Tensor, counts: GroupedCounts
 ) -> EffectiveCounts:
-    """Effective counts at masses that all documents share: words [V], groups [G] in the first urn and in theirs."""
+    """Effective counts at masses that all documents share: words [V], groups [G] in the first urn and in their own."""
     if _in_c(masses, group_masses, counts):
         return compiled.effective_counts(counts.arrays, masses, group_masses, group_sums)
     factorials, size = counts.factorials, len(counts.batch)
@@ -170,7 +170,7 @@ class _DCMLogLikelihood(torch.autograd.Function):
 def dcm_log_likelihood(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: GroupedCounts) -> Tensor:
     """log p(X | h) of each document and sample, [S, B]; log_scales [G] are log s_g.
 
-    It is that of one order of the words, so it is comparable with `multinomial_log_likelihood`.
+    It is the likelihood of one order of the words, so it is comparable with `multinomial_log_likelihood`.
     """
     if not torch.is_grad_enabled():
         return value_of(weights, inputs, log_scales, counts)

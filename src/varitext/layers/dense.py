@@ -32,7 +32,7 @@ class MLP(nn.Module):
 
 
 class FasterLinear(nn.Linear):
-    """A linear map with `times` the learning rate of other layers: a random one next to pretrained ones.
+    """A linear map with `times` the learning rate of other layers, for a random layer next to pretrained ones.
 
     Its weights are stored divided by `times`; Adam's steps do not depend on the size of the weights.
     """

@@ -1,11 +1,11 @@
-"""What the DCM likelihood reads: counts of words and of their groups, and rising factorials of them.
+"""The input of the DCM likelihood: counts of words and of their groups, and their rising factorials.
 
 The rising factorial a^(n) = a (a + 1) ... (a + n - 1) is needed as a logarithm, with its slope in a, for whole n. Most
 words of a document occur once or twice, so up to eight factors are multiplied one by one; Stirling's series does the
-rest. This is faster than a difference of log Gammas, and accurate at large a, where that loses all its digits.
+rest. This is faster than a difference of log Gammas, and accurate at large a, where the difference loses all digits.
 
-The cost is in the number of operations, not in their size. So all factorials of a batch go into one call, sorted by n:
-each factor then works on a leading part of them.
+The number of operations determines the cost, not their size. So all factorials of a batch go into one call, sorted by
+n: each factor then works on a leading part of them.
 """
 
 from functools import cached_property
@@ -31,9 +31,9 @@ class LogRising(NamedTuple):
 
 
 class Falling(NamedTuple):
-    """Whole numbers n in falling order, as far as factors are taken one by one."""
+    """Whole numbers n in falling order; numbers above `SUMMED` are not sorted among themselves."""
 
-    order: Tensor  # [e]   which number is at each place
+    order: Tensor  # [e]   which number is at each position
     numbers: Tensor  # [e]   n in that order
     above: tuple[int, ...]  # how many of them are above 0, above 1, .. above SUMMED
 
@@ -48,7 +48,7 @@ class Falling(NamedTuple):
         return cls(order, numbers.index_select(0, order), tuple(each[:-1].flip(0).tolist()))
 
     def places(self) -> Tensor:
-        """Where each number went: the order the other way round, [e]."""
+        """The position of each number in the order, [e]: the inverse permutation."""
         places = torch.empty_like(self.order)
         return places.index_copy_(0, self.order, torch.arange(len(places), device=places.device))
 

@@ -1,4 +1,4 @@
-"""LSTMs over sentences of different lengths, without waiting for the longest, in parallel on all threads.
+"""LSTMs over sentences of different lengths, in parallel on all threads, without waiting for the longest sentence.
 
 An LSTM goes word by word. Each step is too small to share among cores, and a batch takes as many steps as its longest
 sentence has words. So sentences are sorted by length and split into chunks, each padded to its own longest. Chunks are
@@ -21,16 +21,16 @@ from varitext.layers.words import Dropout, Sentences
 from varitext.runtime.devices import workers
 
 Result = TypeVar("Result")
-NOISE = 0.3  # of PyTorch's initial weights, where an LSTM starts as a sum of words
-CALL = 200  # measured overhead of a call of a small LSTM, in steps of one sentence
+NOISE = 0.3  # factor of PyTorch's initial weights if an LSTM starts as a sum of words
+CALL = 200  # measured overhead of calling a small LSTM, in steps of one sentence
 ROUND = 4  # sizes of chunks are multiples of this, since the kernel for a size is created once and reused
 
 
 class SentenceLSTM(nn.Module):
     """An LSTM of several layers over word vectors, with dropout on the vectors.
 
-    `forget_bias` is added to the bias of the forget gates at initialization. With PyTorch's own, about zero, a state
-    is halved at every word.
+    `forget_bias` is added to the bias of the forget gates at initialization. With PyTorch's own bias of about zero, a
+    state is halved at every word.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: Callable[[Ten
     order = torch.sort(batch.lengths, descending=True, stable=True).indices
     mask = batch.mask[order]
     width = mask.shape[1]
-    # on other devices lengths would have to be copied, and chunks do not help: use a single one
+    # on other devices lengths would have to be copied, and chunks do not help: use a single chunk
     lengths = batch.lengths[order].tolist() if mask.device.type == "cpu" else [width] * len(mask)
     rows, columns = mask.nonzero(as_tuple=True)  # [N] of all real words, longest sentence first
     words = reader.dropout(word_vectors(batch.tokens[order][rows, columns]))  # [N, E]   none on padding
@@ -107,7 +107,7 @@ def _chunks(reader: SentenceLSTM, batch: TokenBatch, word_vectors: Callable[[Ten
 
 
 def chunk_bounds(lengths: Sequence[int]) -> list[tuple[int, int]]:
-    """Where to split sentences sorted from long to short: once their padding costs more than another call."""
+    """Where to split sentences sorted from long to short: where padding would cost more than another call."""
     bounds, start, waited = [], 0, 0
     for place, length in enumerate(lengths):
         waited += lengths[start] - length
@@ -140,7 +140,7 @@ class Job(NamedTuple):
 
 
 def run_in_parallel(jobs: Sequence[Job]) -> list[Tensor]:
-    """The states of each job, by all workers if there are any; autograd works as if jobs ran one by one."""
+    """The states of each job, computed by all workers if there are any; autograd works as if jobs ran one by one."""
     pool = workers()
     if pool is None or len(jobs) == 1 or jobs[0].words.device.type != "cpu":
         return [job.run() for job in jobs]
@@ -183,7 +183,7 @@ def _walk_back(job: Job, states: Tensor, gradient: Tensor) -> list[Tensor | None
 
 
 def _sum(gradients: Sequence[Tensor | None]) -> Tensor | None:
-    """None if the weight needs no gradient, which is then so in every job."""
+    """The sum; None if the weight needs no gradient, which is then true of every job."""
     wanted = [gradient for gradient in gradients if gradient is not None]
     return functools.reduce(operator.add, wanted) if wanted else None
 
@@ -195,7 +195,7 @@ def _in_threads(
     work: Callable[..., Result],
     grad: bool,
 ) -> list[Result]:
-    """`work` on the arguments of each job, the most expensive first, so that no thread ends with a long one."""
+    """Run `work` on the arguments of each job, the most expensive first, so that no thread ends with a long one."""
 
     def one(place: int) -> Result:
         with torch.set_grad_enabled(grad):

@@ -1,4 +1,4 @@
-"""The joint likelihood of the labels of a question's candidates: one is the main answer m, or none; m is summed out.
+"""The joint likelihood of the labels of a question's candidates: at most one is the main answer m, which is summed out.
 
     P(m = i) ~ exp(score of i)        P(m = none) ~ exp(score of none)
     P(y | m = i) = [y_i = 1] prod_{j != i} Bernoulli(y_j; sigmoid(also_j))
@@ -6,14 +6,14 @@
 
 So correct answers exclude each other, except for those that are correct besides the main one. The sum over m is finite
 and exact. Questions are padded to the longest: `number` is the number of candidates that each entry represents, and
-zero on padding. Dimensions before that of questions are arbitrary, for example samples.
+zero on padding. Dimensions before the questions are arbitrary, for example samples.
 """
 
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-LOWEST = -1e9  # log probability of the impossible; not -inf, whose gradient is NaN
+LOWEST = -1e9  # log probability of an impossible event; not -inf, whose gradient is NaN
 
 
 def log_main_or_none(scores: Tensor, none: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,4 +1,4 @@
-"""The transformer encoder of BERT (Vaswani et al. 2017, Devlin et al. 2019): word pieces in, a state for each out.
+"""The transformer encoder of BERT (Vaswani et al. 2017, Devlin et al. 2019): it maps each word piece to a state.
 
     x = norm(word + place + segment)
     every layer:  x = norm(x + attend(x));  x = norm(x + W2 gelu(W1 x))

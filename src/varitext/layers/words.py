@@ -12,7 +12,7 @@ from varitext.errors import InputError
 
 
 class WordEmbedding(nn.Module):
-    """A vector per word number; that of padding is zero and is not learned.
+    """A vector per word number; the padding vector is zero and is not learned.
 
     The vectors of the last `fixed_words` words of the vocabulary are a buffer and stay fixed; all others are learned.
     """
@@ -29,7 +29,7 @@ class WordEmbedding(nn.Module):
 
     @torch.no_grad()
     def start_from(self, matrix: Tensor) -> None:
-        """Initialize with these vectors of the vocabulary's words, [V, E]; unknown words get their mean."""
+        """Initialize with these vectors of the vocabulary's words, [V, E]; unknown words get the mean vector."""
         learned, fixed = self.weight[FIRST_WORD:], self.fixed[1:]
         if tuple(matrix.shape) != (len(learned) + len(fixed), learned.shape[1]):
             raise InputError(
@@ -81,7 +81,7 @@ class Dropout(nn.Module):
 class SentenceConvolution(nn.Module):
     """tanh of a linear map of each window of `width` words, with dropout on word vectors; pooled to one vector.
 
-    A window starts at every word, so that a single word has one; a `wide` convolution also has the windows that extend
+    A window starts at every word, so a single word has one, too; a `wide` convolution also has the windows that extend
     beyond either end. Words outside are zero. Padding has no effect, and a sentence without words gives zeros.
     """
 
@@ -103,9 +103,9 @@ class SentenceConvolution(nn.Module):
         return windows.amax(1) * (number > 0)[:, None]  # [B, H]
 
     def _windows(self, batch: TokenBatch, word_vectors: WordEmbedding, outside: float) -> tuple[Tensor, Tensor]:
-        """The map of every window, [B, W, H], `outside` where a sentence has fewer, and how many it has, [B].
+        """The map of every window, [B, W, H], `outside` where a sentence has fewer; and the number of windows, [B].
 
-        All sentences are in one line with gaps of a window between them, so that nothing is computed for padding.
+        Sentences are laid out in one line with gaps of a window between them, so nothing is computed for padding.
         """
         width, input_dim, maps = self.weight.shape
         lengths, mask = batch.lengths, batch.mask

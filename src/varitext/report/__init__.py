@@ -1,8 +1,8 @@
-"""Reports: what a model learned, as one HTML file that opens offline, and its figures as files.
+"""Reports: what a model learned, as one HTML file that can be opened offline, and its figures as files.
 
-`documents.py` and `answers.py` collect what a report shows, `templates/` lay it out. A chart is a plain record
-(`varitext.charts`) that plotly draws on the page and matplotlib (`drawing.py`) in files. These libraries are the extra
-`report`.
+`documents.py` and `answers.py` collect what a report shows; the templates in `templates/` lay it out. A chart is a
+plain record (`varitext.charts`), which plotly draws on the page and matplotlib (`drawing.py`) in files. These libraries
+are in the extra `report`.
 """
 
 from collections.abc import Callable, Sequence
@@ -70,8 +70,8 @@ def write_document_report(
     path : Path
         The file. An existing file is replaced.
     record : PerplexityRecord, optional
-        The model's perplexity on the documents (default: `model.perplexity_record(documents)`, of more than 8,000
-        documents on a random sample of that size).
+        The model's perplexity on the documents (default: `model.perplexity_record(documents)`, on a random sample if
+        there are more than 8,000 documents).
     corpus_name : str, optional
         The heading of the report (default: the name of the corpus, or "documents").
     labels : sequence of str, optional
@@ -83,7 +83,7 @@ def write_document_report(
     columns : sequence of ColumnValues, optional
         Columns by which the report breaks down the topics.
     log : callable, optional
-        Called with a short text before each step that can take long.
+        Called with a short text before each step that can take a long time.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def save_answer_figures(
 
 
 def check_figure_names(model: DocumentModel | AnswerRanker, names: Sequence[str], file_format: str) -> None:
-    """Raise an InputError if the model has no figure of one of these names. Needs no documents or questions."""
+    """Raise an InputError if the model lacks a figure with one of these names. Needs no documents or questions."""
     check_drawing_packages()
     from varitext.report.answers import ANSWER_FIGURES
     from varitext.report.documents import DOCUMENT_FIGURES

@@ -35,7 +35,7 @@ from varitext.report.page import Tile, fitted_in, provenance, render, why_stoppe
 
 @dataclass(frozen=True, eq=False)
 class EvaluatedAnswers:
-    """One entry per pair of the questions that count, question after question."""
+    """One entry per pair, question after question, for the questions that count."""
 
     ranker: AnswerRanker
     questions: QuestionAnswers
@@ -59,7 +59,7 @@ class EvaluatedAnswers:
 
     @cached_property
     def log_std(self) -> dict[str, np.ndarray]:
-        """For the Hinton diagram; empty if the latent variable has collapsed."""
+        """Log standard deviations for the Hinton diagram; empty if the latent variable has collapsed."""
         return first_log_std(self.ranker, self.questions) if self.ranker.fitted_.latent_carries else {}
 
     @cached_property
@@ -70,7 +70,7 @@ class EvaluatedAnswers:
 
 
 def evaluate_answers(ranker: AnswerRanker, question_answers: QuestionAnswers, protocol: str) -> EvaluatedAnswers:
-    """The evaluation is identical to that of `AnswerRanker.evaluate`."""
+    """Evaluate the ranker exactly as `AnswerRanker.evaluate` does."""
     ordered = canonical_order(question_answers).question_answers
     evaluation, posterior = ranker.evaluate(ordered, protocol, baselines=False), ranker.ranking_posterior(ordered)
     given = posterior.given_answer()
@@ -120,7 +120,7 @@ def comparison(rows: list[Compared], measure: str) -> Intervals:
 
 
 def baselines(evaluated: EvaluatedAnswers) -> dict[str, RankingRecord]:
-    """Rankings that read no sentence, on the same questions under the same protocol."""
+    """Rankings that do not read the sentences, on the same questions under the same protocol."""
     questions = evaluated.questions
     features = evaluated.ranker.fitted_.overlap.features(questions)
     column = dict(zip(features.columns, features.values.T, strict=True))
@@ -139,7 +139,7 @@ def baselines(evaluated: EvaluatedAnswers) -> dict[str, RankingRecord]:
 
 
 def system_name(ranker: AnswerRanker) -> str:
-    """The name in Table 4 of the paper."""
+    """The name of the ranker's model in Table 4 of the paper."""
     joined = {} if ranker.fitted_.combination is None else {"Cnt": ranker.counts, "position": ranker.position}
     suffix = "".join(f" + {name}" for name, on in joined.items() if on)
     return paper.ANSWER_SYSTEMS.get(model_name(ranker.model), model_name(ranker.model)) + suffix
@@ -165,19 +165,19 @@ NORMAL_95 = 1.96
 
 
 def reliability_of_right(evaluated: EvaluatedAnswers) -> ReliabilityCurve:
-    """Of the probability of being right: all pairs."""
+    """Reliability of the probability of being right, over all pairs."""
     return reliability_curve(evaluated.probability, evaluated.questions.labels, BINS, "equal-width")
 
 
 def reliability_of_best(evaluated: EvaluatedAnswers) -> ReliabilityCurve:
-    """Of the probability of being best, given that an answer is right: questions without one are left out."""
+    """Reliability of the probability of being best, given that some answer is right; other questions are left out."""
     questions = evaluated.questions
     has_right = (np.bincount(questions.groups, questions.labels) > 0)[questions.groups]
     return reliability_curve(evaluated.best[has_right], is_best(evaluated)[has_right], BINS, "equal-width")
 
 
 def is_best(evaluated: EvaluatedAnswers) -> np.ndarray:
-    """Whether each candidate is the most probable right answer to its question; the first of equal ones is."""
+    """Whether each candidate is the most probable right answer to its question; ties go to the first."""
     labels, groups = evaluated.questions.labels, evaluated.questions.groups
     right = np.flatnonzero(labels)
     surest_first = right[np.lexsort((right, -evaluated.probability[right], groups[right]))]
@@ -211,7 +211,7 @@ def _calibration_chart(curve: ReliabilityCurve, what: str, colour: str) -> Curve
 
 
 def wilson_interval(share: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's 95 % interval of a share of `count` draws, which holds near 0 and 1 too."""
+    """Wilson's 95 % interval of a share of `count` draws, which is also valid near 0 and 1."""
     squared = NORMAL_95**2 / count
     middle = (share + squared / 2) / (1 + squared)
     half = NORMAL_95 * np.sqrt(share * (1 - share) / count + squared / (4 * count)) / (1 + squared)
@@ -281,7 +281,7 @@ def _heats(evaluated: EvaluatedAnswers, questions: Sequence[Question]) -> Iterat
         positions = [one.position for one in question.candidates] if ranker.reads_positions else None
         try:
             ranked = ranker.rank(question.text, texts, positions=positions).candidates
-        except InputError:  # no word that the model knows: there is nothing to look at
+        except InputError:  # no word is known to the model, so there is no attention to show
             continue
         answers = [AnswerHeat(one, bool(question.candidates[one.place].label), with_spread) for one in ranked]
         first, others = answers[:FIRST_ANSWERS], answers[FIRST_ANSWERS:]
@@ -296,7 +296,7 @@ def _heats(evaluated: EvaluatedAnswers, questions: Sequence[Question]) -> Iterat
 
 
 def answer_tiles(evaluation: AnswerEvaluation) -> list[Tile]:
-    """The first is shown large."""
+    """The tiles of the report; the first is shown large."""
     ranking, calibration, uncertainty = evaluation.ranking, evaluation.calibration, evaluation.uncertainty
     map_interval, mrr_interval = (
         f"95 % interval {low:.3f} to {high:.3f}" for low, high in (ranking.map_interval_95, ranking.mrr_interval_95)

@@ -1,4 +1,4 @@
-"""Where an answer model looks, and how wide p(h | q) is: attention on words, and Hinton diagrams (paper, Figure 5)."""
+"""Attention of an answer model on words, and Hinton diagrams of the width of p(h | q) (paper, Figure 5)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class WordHeat(NamedTuple):
     word: str
     mean: float  # attention weight, over samples of h
     std: float
-    heat: float  # how far the mean is above equal weights: 0 if it is not, 1 at eight times an equal weight
+    heat: float  # how far the mean exceeds an equal weight: 0 if it does not, 1 at eight times an equal weight
     spread: float  # the standard deviation relative to the mean, at most 1
 
 
@@ -54,7 +54,7 @@ class QuestionHeat(NamedTuple):
 def word_heats(
     words: Sequence[str], mean: Sequence[float], std: Sequence[float], relative: bool = False
 ) -> list[WordHeat]:
-    """`relative` heats go from 0 for the lowest weight of the sentence to 1 for its highest."""
+    """The heat of each word; `relative` heats range from 0 for the sentence's lowest weight to 1 for its highest."""
     low, high = min(mean, default=0.0), max(mean, default=0.0)
     heats = [(one - low) / max(high - low, 1e-12) for one in mean] if relative else strength(mean)
     return [
@@ -73,7 +73,7 @@ WIDTH, MARGIN = 900.0, 24.0
 
 
 def heat_figure(heats: Sequence[QuestionHeat]) -> Figure | None:
-    """The questions with their answers; None without any."""
+    """The questions with their answers; None if there are none."""
     if not heats:
         return None
     rows = [[_rows(answer.words, WIDTH - 2 * MARGIN) for answer in heat.answers] for heat in heats]
@@ -99,7 +99,7 @@ def heat_figure(heats: Sequence[QuestionHeat]) -> Figure | None:
 
 
 def draw_words(axes: Axes, words: Sequence[WordHeat], left: float, top: float) -> None:
-    """One row of words."""
+    """Draw one row of words."""
     bars = []
     for one in words:
         width = _width(one)
@@ -121,7 +121,7 @@ def _width(one: WordHeat) -> float:
 
 
 def _rows(words: Sequence[WordHeat], width: float) -> list[list[WordHeat]]:
-    """As many rows as the words need."""
+    """Break the words into as many rows as they need."""
     rows: list[list[WordHeat]] = [[]]
     for one in words:
         if rows[-1] and width_of_words([*rows[-1], one]) > width:
@@ -134,10 +134,10 @@ def _rows(words: Sequence[WordHeat], width: float) -> list[list[WordHeat]]:
 
 GROUPS = ("how", "what", "who", "when", "where")
 PER_GROUP = 10  # questions of each, as in the paper: 50 distributions
-CELL, GAP, LEFT = 9, 22, 60  # pixels: of a dimension, between two words, where squares begin
-HEADING = 36  # pixels from the top, where models have names
+CELL, GAP, LEFT = 9, 22, 60  # pixels: size of a cell, gap between two words, left edge of the squares
+HEADING = 36  # pixels from the top, if models have names
 KEY, BETWEEN = 30, 24  # pixels: of the key under a model, and between two models
-LARGEST = 0.9  # of a cell: the ground shows between two squares
+LARGEST = 0.9  # of a cell, so that the background shows between two squares
 GROUND, ABOVE, BELOW = "#8b949e", "#ffffff", "#0b0d10"
 
 
@@ -157,16 +157,16 @@ def rows_by_group(questions: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 def first_log_std(ranker: AnswerRanker, question_answers: QuestionAnswers) -> dict[str, np.ndarray]:
-    """Of the first `PER_GROUP` questions that start with each word."""
+    """Log standard deviations for the first `PER_GROUP` questions that start with each word."""
     log_std = prior_log_std(ranker, question_answers)
     rows = rows_by_group(question.text for question in question_answers.questions)
     return {group: log_std[chosen[:PER_GROUP]] for group, chosen in rows.items()}
 
 
 def hinton_figure(models: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
-    """A square per question and dimension: as large as its log std is far from the dimension's mean, by its sign.
+    """A square per question and dimension, sized by the distance of its log std from the dimension's mean.
 
-    White is above the mean and black below, on the scale of each model, which a key under it states. `models` has
+    White is above the mean and black below. Each model has its own scale, shown in a key under it. `models` has
     [questions, K] for each question word of each model; models are side by side, each under its name.
     """
     first = HEADING if any(models) else 10

@@ -40,14 +40,14 @@ from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.report.drawing import PANEL_WIDTH, Figure, chart_figure
 from varitext.report.page import Tile, fitted_in, provenance, render, why_stopped
 
-Log = Callable[[str], None]  # is told what is done next
+Log = Callable[[str], None]  # called with a description of the next step
 
 
 def silent(_message: str) -> None:
-    """The default: nothing is logged."""
+    """The default: log nothing."""
 
 
-MAX_TILES = 9  # the large one, and eight that fit beside it
+MAX_TILES = 9  # one large tile, and eight that fit beside it
 MAX_WORDS, NEIGHBOURS = 16, 5  # in the table of nearest words
 WIDE, TOPIC_WIDTH = 1040.0, 250.0
 
@@ -105,7 +105,7 @@ def shown_documents(
     columns: Sequence[ColumnValues],
     log: Log = silent,
 ) -> ShownDocuments:
-    """Labels and texts are taken from the corpus if none are given. Counts and vectors are computed once."""
+    """Collect what is shown. Labels and texts default to those of the corpus. Counts and vectors are computed once."""
     source = documents if isinstance(documents, Documents) else None
     if source is not None:
         labels = source.labels if labels is None else labels
@@ -121,11 +121,11 @@ def shown_documents(
 
 # Headline
 
-MAX_EVALUATED = 8000  # documents: more make the interval narrower, and take most of the time of a report
+MAX_EVALUATED = 8000  # documents: more would narrow the interval but take most of a report's time
 
 
 def perplexity_of(shown: ShownDocuments) -> PerplexityRecord:
-    """Of all documents, or of a sample drawn with the seed."""
+    """Perplexity of all documents, or of a sample drawn with the seed."""
     counts, n = shown.counts, shown.counts.shape[0]
     if n > MAX_EVALUATED:
         counts = counts[np.sort(np.random.default_rng(shown.model.seed).choice(n, MAX_EVALUATED, replace=False))]
@@ -136,9 +136,9 @@ def perplexity_of(shown: ShownDocuments) -> PerplexityRecord:
 def document_tiles(
     model: DocumentModel, record: PerplexityRecord, source: Documents | None, n_documents: int = 0
 ) -> list[Tile]:
-    """The first is shown large: a perplexity of documents that the model was not trained on.
+    """The tiles of the report. The first is shown large: the perplexity of documents outside the training data.
 
-    `record` may be of a sample of `n_documents`.
+    `record` may cover only a sample of `n_documents`.
     """
     low, high = record.per_document_interval_95
     is_sample = (evaluated := record.n_documents + record.n_empty_documents) < n_documents
@@ -205,7 +205,7 @@ def document_facts(shown: ShownDocuments, corpus_name: str) -> dict[str, str]:
 
 
 def document_page(shown: ShownDocuments, record: PerplexityRecord, corpus_name: str | None, folder: Path | None) -> str:
-    """The report as HTML; without a `corpus_name` its heading is the corpus; `folder` is the model folder, if known."""
+    """The report as HTML. Its heading defaults to the corpus; `folder` is the model folder, if known."""
     model, sample, topics, source = shown.model, shown.sample, shown.topics, shown.source
     if corpus_name is None and source is not None:
         corpus_name = f"{source.name} ({'training documents' if shown.is_training_data else source.part})"

@@ -34,13 +34,13 @@ __all__ = ["Axes", "Figure"]  # of matplotlib, for modules that draw
 # Canvas
 
 INCH = 72  # pixels of a figure: a point of type is a pixel
-SCALE = 2  # pixels of a PNG for each of these
+SCALE = 2  # pixels of a PNG per pixel of a figure
 STYLE = {
     "font.family": "sans-serif",
     "font.sans-serif": ["DejaVu Sans", "Verdana", "sans-serif"],  # the first comes with matplotlib
     "font.size": 12,
     "text.color": INK,
-    "text.parse_math": False,  # a dollar sign is a dollar sign
+    "text.parse_math": False,  # dollar signs are printed as they are
     "axes.labelcolor": INK,
     **{f"axes.spines.{side}": False for side in ("left", "right", "top", "bottom")},
     "axes.grid": True,
@@ -61,14 +61,14 @@ STYLE = {
 
 @contextmanager
 def drawing_style() -> Iterator[None]:
-    """Draw and save inside this context: the user's settings for matplotlib have no effect and are kept."""
+    """Draw and save within this context: it ignores the user's matplotlib settings and restores them afterwards."""
     with style.context(["default", STYLE]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # a box is shown instead
         yield
 
 
 def canvas(width: float, height: float, title: str) -> tuple[Figure, Axes]:
-    """A whole figure to draw on in pixels; (0, 0) is the upper left corner."""
+    """An empty figure with coordinates in pixels; (0, 0) is the upper left corner."""
     figure = Figure((width / INCH, height / INCH), label=title)
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
@@ -88,7 +88,7 @@ def dots(axes: Axes, places: np.ndarray, diameter: float, colour: str, opacity: 
 def rectangles(
     axes: Axes, boxes: Sequence[tuple[float, float, float, float]], colour: str, opacity: float = 1.0
 ) -> None:
-    """One path; a box is left, top, width, height."""
+    """Draw boxes (left, top, width, height) as one path."""
     outlines = [[(x, y), (x + w, y), (x + w, y + h), (x, y + h), (x, y)] for x, y, w, h in boxes]
     codes = [Outline.MOVETO, *[Outline.LINETO] * 3, Outline.CLOSEPOLY]
     if outlines:
@@ -98,7 +98,7 @@ def rectangles(
 
 @cache
 def text_width(words: str, size: float) -> float:
-    """In pixels; wide characters, which matplotlib's font lacks, count as wide as their size."""
+    """Width in pixels; each wide character, which matplotlib's font lacks, counts as wide as `size`."""
     measured = "".join("W" if east_asian_width(one) in "WF" else one for one in words)
     with warnings.catch_warnings(action="ignore"):  # other characters that the font lacks
         font = FontProperties(family="DejaVu Sans", size=size)
@@ -126,7 +126,7 @@ ROOM = 0.05  # of the values' range, on each side
 
 
 def chart_figure(title: str, charts: Sequence[Chart], width: float = PANEL_WIDTH, columns: int = 2) -> Figure:
-    """The charts as panels side by side, with a legend below if one is a map of few groups."""
+    """The charts as panels side by side, with a legend below if one is a map with few groups."""
     columns = min(columns, len(charts))
     heights = [max(chart.height for chart in charts[at : at + columns]) for at in range(0, len(charts), columns)]
     groups = next((chart.groups for chart in charts if isinstance(chart, Map)), ())
@@ -242,7 +242,7 @@ class Line(NamedTuple):
 
 
 def line_figure(title: str, x_title: str, panels: Mapping[str, Sequence[Line]], scale: str = "linear") -> Figure:
-    """Series over the same x in panels side by side, each under its own title; y from zero, `scale` is that of x."""
+    """Series over the same x in panels side by side, each under its own title; y starts at zero, `scale` is for x."""
     with drawing_style():
         size = (len(panels) * LINE_PANEL[0] / INCH, LINE_PANEL[1] / INCH)
         figure = Figure(size, layout="constrained", label=title)
@@ -282,7 +282,7 @@ PLACES = re.compile(r'( (?:d|x|y|width|height|transform)=")([^"]*)')
 
 
 def svg_text(figure: Figure, paper: str = "white") -> str:
-    """The figure as one `svg` element, for a file or for a page; its label is the title."""
+    """The figure as one `svg` element, for a file or a page, labelled with its title."""
     written = StringIO()
     with drawing_style():
         figure.savefig(written, format="svg", metadata=NO_METADATA, facecolor=paper)
@@ -300,7 +300,7 @@ def save_figures(
     names: Sequence[str],
     file_format: str,
 ) -> list[Path]:
-    """Write the named figures, or all, one file each; existing files are replaced once all are written."""
+    """Write the named figures, or all of them, to one file each; existing files are replaced once all are written."""
     drawn = {folder / f"{name}.{file_format}": figures[name](subject) for name in names or figures}
     kept = {path: figure for path, figure in drawn.items() if figure is not None}
     if names and len(kept) < len(drawn):
@@ -313,7 +313,7 @@ def save_figures(
 
 
 def write_figure(figure: Figure, path: Path) -> None:
-    """As SVG or PNG, by the suffix."""
+    """Write the figure as SVG or PNG, depending on the suffix."""
     if path.suffix == ".svg":
         path.write_text(svg_text(figure), encoding="utf-8")
     else:
@@ -322,7 +322,7 @@ def write_figure(figure: Figure, path: Path) -> None:
 
 
 def _compact(tag: str) -> str:
-    """Coordinates in tenths of a pixel, dots as `M12.3 4.5h0`, no names for groups."""
+    """Shorten a tag: coordinates in tenths of a pixel, dots as `M12.3 4.5h0`, no names for groups."""
     if tag.startswith("<g id="):
         return "<g/>" if tag.endswith("/>") else "<g>"  # an empty group closes itself
     tag = PLACES.sub(_rounded, re.sub(r' transform="rotate\(-0[^"]*"', "", tag))

@@ -1,7 +1,7 @@
 """The report's page: one HTML file from a template, with its tiles and tables, and charts drawn by plotly.
 
-The content security policy allows the two scripts of the page by their hashes and no address at all, so that even a
-mistake in escaping could neither run nor fetch anything.
+The content security policy allows the two scripts of the page by their hashes, and no addresses at all, so even an
+escaping bug could neither run nor fetch anything.
 """
 
 import base64
@@ -53,7 +53,7 @@ def _printable(value: object) -> object:
 
 
 def for_script(json_text: str) -> str:
-    """JSON inside a `<script>` element: without these three characters no tag or comment can begin or end in it."""
+    """JSON for a `<script>` element: three characters are escaped, so that no tag or comment can begin or end in it."""
     return json_text.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
@@ -85,7 +85,7 @@ def provenance(
     source: Documents | QuestionAnswers | None,
     folder: Path | None,
 ) -> dict[str, dict[str, Any]]:
-    """Tables by their headings: the whole record, all settings, and the hashes of corpus and model files."""
+    """Tables by heading: the whole record, all settings, and the hashes of corpus and model files."""
     kinds = {
         "setting": model.get_params(deep=False),
         "training": model.fitted_.training,
@@ -106,7 +106,7 @@ def fitted_in(seconds: float, seed: int) -> str:
 
 
 def why_stopped(stopped: str, measure: str) -> str:
-    """`measure` is what early stopping watched."""
+    """Why training stopped; `measure` is what early stopping monitored."""
     reasons = {
         "finished": "all epochs completed",
         "fitted": "not trained in epochs",

@@ -1,9 +1,9 @@
 """The optimizer, and a moving average of the weights.
 
-`AdamW` (Loshchilov and Hutter 2019) is the fused step of `torch.optim.AdamW`, bit-for-bit. Every optimizer of
-`torch.optim` imports torch's compiler before its first step, which would add over a second to every fit.
+`AdamW` (Loshchilov and Hutter 2019) is bit-for-bit identical to the fused step of `torch.optim.AdamW`. Every optimizer
+of `torch.optim` imports torch's compiler before its first step, which would add over a second to every fit.
 
-`TorchOptimizer` has the same methods around an optimizer of `torch.optim` that the user made (`Optimization`).
+`TorchOptimizer` wraps an optimizer of `torch.optim` that the user made (`Optimization`) in the same methods.
 
 `WeightAverage` is not `torch.optim.swa_utils.AveragedModel`: that is a copy of the whole module under other names that
 freezes or averages buffers (the moving averages of NVIL, the chains of RSM) and drops the initial weights at its first
@@ -108,7 +108,7 @@ class AdamW:
 
 
 class TorchOptimizer:
-    """An optimizer of `torch.optim`, or of another package, with what the trainer needs of it."""
+    """An optimizer of `torch.optim`, or of another package, with the methods that the trainer needs."""
 
     def __init__(self, parameters: Sequence[nn.Parameter], make: "MakeOptimizer"):
         self.parameters = list(parameters)
@@ -121,7 +121,7 @@ class TorchOptimizer:
         self.rates = [float(group["lr"]) for group in own.param_groups]  # peaks
 
     def step(self, learning_rate: float) -> None:
-        """Update all parameters; `learning_rate` is that of the first group, the others move in proportion."""
+        """Update all parameters; `learning_rate` is for the first group, and the others scale in proportion."""
         for group, peak in zip(self.own.param_groups, self.rates, strict=True):
             group["lr"] = peak * (learning_rate / self.rates[0]) if self.rates[0] else 0.0
         self.own.step()
@@ -166,19 +166,19 @@ def _numbers(group: dict[str, Any]) -> dict[str, float]:
     return {name: value for name, value in group.items() if isinstance(value, int | float)}
 
 
-NUMBER = " (number)"  # after the name of what is a Python number in the optimizer
+NUMBER = " (number)"  # suffix of the names of values that are Python numbers in the optimizer
 MakeOptimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 
 
 @dataclass(frozen=True)
 class Optimization:
-    """Your own optimizer and schedule, in place of `AdamW` and the schedule of the settings."""
+    """A user's optimizer and schedule, in place of `AdamW` and the schedule of the settings."""
 
     optimizer: MakeOptimizer | None = None
-    """From parameters to an optimizer; its learning rate is the peak, times the schedule. Called once, with alternating
-    updates once for each side."""
+    """Function from parameters to an optimizer, whose learning rate is the peak; the schedule scales it. Called once,
+    or once for each side with alternating updates."""
     schedule: Callable[[float], float] | None = None
-    """From the share of the steps done, 0 to 1, to a factor of the learning rate."""
+    """Function from the share of the steps done, 0 to 1, to a factor of the learning rate."""
 
     def of(self, parameters: Sequence[nn.Parameter], weight_decay: float) -> AdamW | TorchOptimizer:
         return TorchOptimizer(parameters, self.optimizer) if self.optimizer else AdamW(parameters, weight_decay)
@@ -196,7 +196,7 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self, model: nn.Module, step: int) -> None:
-        """After step number `step`, counted from 1."""
+        """Update the average after step number `step`, counted from 1."""
         share = max(1 - self.decay, 1 / (1 + step))
         names, parameters = zip(*model.named_parameters(), strict=True)
         torch._foreach_lerp_([self.weights[name] for name in names], [one.data for one in parameters], share)

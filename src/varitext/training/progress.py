@@ -51,7 +51,7 @@ class BarProgress:
 
 
 class LineProgress:
-    """The same as plain lines, at most one every few seconds."""
+    """The same information as plain lines, at most one every few seconds."""
 
     def __init__(self, unit: str, has_latent: bool) -> None:
         self._unit, self._has_latent = unit, has_latent
@@ -82,7 +82,7 @@ class LineProgress:
             self._print(record)
 
     def _print(self, record: dict[str, Any]) -> None:
-        assert self._started is not None  # only what came after the first step is printed
+        assert self._started is not None  # only records after the first step are printed
         now, self._unprinted = time.monotonic(), None
         self._last = now
         name, value = _headline(record)
@@ -99,13 +99,13 @@ class LineProgress:
 
 
 def show_progress(unit: str = "word", has_latent: bool = True) -> BarProgress | LineProgress:
-    """`unit` is what the bound is per: a word of a document, or a pair of question and answer."""
+    """A bar or plain lines; the bound is shown per `unit`: word of a document, or pair of question and answer."""
     is_live = sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown")
     return BarProgress(has_latent) if is_live else LineProgress(unit, has_latent)
 
 
 def _headline(record: dict[str, Any]) -> tuple[str, float]:
-    """The first held-out metric of a round, with its name in words: dev perplexity, dev map."""
+    """The first held-out metric of a round, with its readable name: dev perplexity, dev map."""
     name = next(name for name in record if name.startswith("dev_"))
     return name.replace("_", " "), record[name]
 

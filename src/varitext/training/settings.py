@@ -29,7 +29,7 @@ THREADS = Option("Number of CPU threads (default: all cores).", WHERE_IT_RUNS, "
 DEVICE = Option("Device: cpu or cuda.", WHERE_IT_RUNS, "NAME")
 
 KL_SCHEDULES = ("linear", "cyclical", "none")
-KL_CYCLES = 4  # as Fu et al. 2019
+KL_CYCLES = 4  # as in Fu et al. 2019
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class TrainingSettings:
     learning_rate: float = 2e-3
     """Peak learning rate; it rises over `learning_rate_warm_up` of the steps."""
     learning_rate_schedule: str = "cosine"
-    """What follows: `cosine`, a fall to zero, or `constant`."""
+    """The schedule after that: `cosine`, a fall to zero, or `constant`."""
     learning_rate_warm_up: float = 0.05
     kl_schedule: str = "linear"
-    """`linear`: the weight of the KL rises once; `cyclical`: again in each of `KL_CYCLES`; `none`: it is 1."""
+    """`linear`: the weight of the KL rises once; `cyclical`: in each of `KL_CYCLES` cycles; `none`: it is 1."""
     kl_warm_up: float = 0.2
     """Share of the steps, or of those of a cycle, over which the weight of the KL rises to 1."""
     samples: int = 1
@@ -62,7 +62,7 @@ class TrainingSettings:
     rounds_per_epoch: int = 1
     """Held-out evaluations and checkpoints per epoch."""
     time_limit: float | None = None
-    """Seconds; the schedule adapts to it. A run that it ends is not reproducible bit-for-bit."""
+    """Seconds; the schedule adapts to the limit. A run that the limit ends is not reproducible bit-for-bit."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class TrainingSettings:
 
 
 class StepLoss(NamedTuple):
-    """The loss of one batch and the values of the progress line; of a process, its part of them."""
+    """The loss of one batch and the values of the progress line; with several processes, this one's part of them."""
 
     loss: "Tensor"  # scalar; without a graph if the task has set the gradients itself
     elbo: "Tensor"  # scalar, un-annealed, per unit (word or pair)
@@ -101,7 +101,7 @@ class Score(NamedTuple):
 
 
 class Task(Protocol):
-    """What is learned; `model` is of the kind that the task is for."""
+    """A learning task; `model` must be of the kind that the task is for."""
 
     steps_per_epoch: int
 
@@ -119,7 +119,7 @@ class Task(Protocol):
 
 @runtime_checkable
 class HasInferenceParameters(Protocol):
-    """A model with separate parameters of its inference network, as alternating updates need."""
+    """A model whose inference network has separate parameters, as alternating updates need."""
 
     def inference_parameters(self) -> "Iterator[nn.Parameter]": ...
 

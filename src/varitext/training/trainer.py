@@ -1,7 +1,7 @@
 """One training loop for every model: schedule, early stopping, rollback after divergence, checkpoints and resume.
 
-A `Task` says what is learned: its batches, the loss of a batch, and the score on held-out examples. The loop knows
-nothing else about models. Signs flip in tasks only: models return log likelihoods, tasks return losses.
+A `Task` defines what is learned: its batches, the loss of a batch, and the score on held-out examples. The loop knows
+nothing else about models. Signs flip only in tasks: models return log likelihoods, tasks return losses.
 
 A checkpoint is one safetensors file that is replaced atomically (no pickle).
 """
@@ -77,7 +77,7 @@ class Trainer:
         self.steps_per_round = max(1, math.ceil(task.steps_per_epoch / settings.rounds_per_epoch))
 
     def train(self, resume: bool = False) -> TrainingState:
-        """Run to the end, or on from the checkpoint. The global random state is left as it was found."""
+        """Run to the end, from the start or from the checkpoint. The global random state is restored afterwards."""
         with seeded(stream(self.settings.seed, "training noise"), self.device), Interruption() as interruption:
             resumed = self.world.agree(bool(resume and self.checkpoint and self.checkpoint.exists()))
             if resumed and self.checkpoint:
@@ -209,7 +209,7 @@ class Trainer:
             self.progress.note(f"training diverged: rolled back, continuing with a learning rate of {rate:.2g}")
 
     def _score(self) -> Score:
-        """The score of the first process, so that all processes decide the same."""
+        """The score computed by the first process, so that all processes make the same decisions."""
         score = None
         if self.world.is_first:
             self.model.eval()
@@ -264,7 +264,7 @@ class Trainer:
         schedule, warm_up = self.settings.kl_schedule, self.settings.kl_warm_up
         if schedule == "none" or not warm_up:
             return 1.0
-        if schedule == "cyclical" and share < 1:  # the end is that of the last cycle
+        if schedule == "cyclical" and share < 1:  # share 1 is the end of the last cycle
             share = share * KL_CYCLES % 1
         return min(1.0, 0.1 + 0.9 * share / warm_up)
 
@@ -315,7 +315,7 @@ class Snapshot(NamedTuple):
     written_under: Mapping[str, Any] = MappingProxyType({})  # `circumstances`; earlier versions did not record them
 
     def differing_circumstances(self) -> str:
-        """How the circumstances differ from the present ones, in words. Another major version is refused."""
+        """How the circumstances differ from the present ones, as text. Another major version is refused."""
         now, before = circumstances(), self.written_under
         if before and (_major(before), before["checkpoint"]) != (_major(now), now["checkpoint"]):
             wrote, runs = (f"varitext {one['varitext']} (format {one['checkpoint']})" for one in (before, now))
@@ -353,7 +353,7 @@ class Learner(NamedTuple):
     device: torch.device
 
     def tensors(self) -> dict[str, Tensor]:
-        """By their names in a checkpoint."""
+        """The tensors, by their names in a checkpoint."""
         found = {f"model.{name}": tensor.clone() for name, tensor in self.model.state_dict().items()}
         if self.average:
             found |= {f"average.{name}": tensor.clone() for name, tensor in self.average.weights.items()}
@@ -378,7 +378,7 @@ class Learner(NamedTuple):
 
 
 def circumstances() -> dict[str, Any]:
-    """What the bits of a result depend on beside settings, data and machine."""
+    """What bit-for-bit identical results depend on besides settings, data and machine."""
     return {
         "checkpoint": CHECKPOINT_FORMAT,
         "varitext": varitext.__version__,

@@ -20,9 +20,9 @@ class DocumentEntry(ModelEntry):
     estimators: tuple[str, ...] = ()
     """Gradient estimators to choose from (keys of `latent.ESTIMATORS`), the default first, if there is a choice."""
     word_weight: str | None = None
-    """The weight that has the word vectors, [V, K], up to a rotation: words are compared without building a network."""
+    """Weight that holds the word vectors, [V, K], up to a rotation: words are compared without building a network."""
     reads_vectors: bool = False
-    """Whether it learns from sentence vectors beside the words; without them it is another model of the registry."""
+    """Whether it learns from sentence vectors beside the words; without them it equals another registered model."""
 
     def load(self) -> "type[DocumentNetwork]":
         kind: type[DocumentNetwork] = self.imported()
@@ -60,7 +60,7 @@ DOCUMENT_MODELS = plug_ins("varitext.document_models", DocumentEntry) | DOCUMENT
 
 
 def model_class(model: "str | type[DocumentNetwork]") -> "type[DocumentNetwork]":
-    """The class of a name, or the class itself."""
+    """The class with this name, or the class itself if one is given."""
     if not isinstance(model, str):
         return model
     check_name(model, DOCUMENT_MODELS, "model")
@@ -68,7 +68,7 @@ def model_class(model: "str | type[DocumentNetwork]") -> "type[DocumentNetwork]"
 
 
 def check_preset(model: "str | type[DocumentNetwork]", preset: str) -> None:
-    """A class that is not in the registry has the preset "recommended" only."""
+    """Check that the model has this preset; a class outside the registry has only "recommended"."""
     if isinstance(model, str):
         check_name(model, DOCUMENT_MODELS, "model")
     entry = DOCUMENT_MODELS.get(model if isinstance(model, str) else stored_name(model, DOCUMENT_MODELS))

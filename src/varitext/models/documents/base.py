@@ -61,7 +61,7 @@ class Recipe:
 
 
 def training_schedule(documents: int, learning_rate: float, samples: int = 1, passes: int = 41) -> TrainingSettings:
-    """Many passes over few documents, few over many; `passes` is for ten thousand. Early stopping may end it sooner.
+    """A schedule with more passes over fewer documents; `passes` is for ten thousand. Training may stop earlier.
 
     The learning rate is for batches of 128; smaller corpora get smaller batches and steps.
     """
@@ -77,7 +77,7 @@ def training_schedule(documents: int, learning_rate: float, samples: int = 1, pa
 
 
 class Encoding(NamedTuple):
-    """What `encode` returns in most models: the hidden layer of the inference network, and its documents."""
+    """What `encode` returns in most models: the hidden layer of the inference network, and the batch of documents."""
 
     hidden: Tensor  # [B, H]
     batch: CountBatch
@@ -159,7 +159,7 @@ class DocumentNetwork(nn.Module):
     likelihood = "multinomial"  # p(X | h), as named in records and reports
     free_axes = True  # whether p(h) is rotation-invariant, so that latent dimensions may be rotated until readable
     independent_noise = True  # false if the noise of one document depends on the others: no sharing among processes
-    refinement_steps = 0  # steps of q on the generative model in prediction, after the inference network
+    refinement_steps = 0  # steps that refine the inference network's q on the generative model in prediction
     parallel_training = False  # whether `set_gradients` shares a batch among workers
     reads_vectors = False  # whether it learns from sentence vectors beside the words, if it is given any
     whole_counts = False  # whether the model needs whole counts, not fractions
@@ -172,11 +172,11 @@ class DocumentNetwork(nn.Module):
         self.estimator = choose_estimator(estimator, baseline_dim)
         self.register_buffer("word_log_frequencies", torch.zeros(vocabulary_size))
         axes = torch.zeros(latent_dim, latent_dim).fill_diagonal_(1.0)  # torch.eye is slow where shapes are checked
-        self.register_buffer("axes", axes, persistent=self.free_axes)  # never turned if not free
+        self.register_buffer("axes", axes, persistent=self.free_axes)  # never rotated if not free
 
     @contextmanager
     def refining(self, refine: bool) -> Iterator[None]:
-        """Within this context, prediction refines q, or uses the inference network alone."""
+        """Within this context, prediction refines q if `refine`, otherwise it uses the inference network only."""
         steps = self.refinement_steps
         self.refinement_steps = steps if refine else 0
         try:
@@ -225,7 +225,7 @@ class DocumentNetwork(nn.Module):
         """Learn which words occur together, if the model needs it; called once, before training."""
 
     def initialize_new_words(self, first: int) -> None:
-        """Initialize what else the model has for the words from `first` on, which an update added; their directions are
+        """Initialize any other parameters for the words from `first` on, which an update added; their directions are
         already set."""
 
     # In training and evaluation
@@ -250,7 +250,7 @@ class DocumentNetwork(nn.Module):
         return document_bounds(self, counts, samples, seed, self.device)
 
     def evaluate_round(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
-        """The same during training, to compare its rounds: may be a looser bound that takes less time."""
+        """As `evaluate`, for comparing the rounds of training: may be a looser bound that takes less time."""
         return self.evaluate(counts, samples, seed)
 
     # Vectors of documents and words
@@ -274,12 +274,12 @@ class DocumentNetwork(nn.Module):
         return DocumentVectors(torch.where(known, q.mean, 0.0), torch.where(known, q.std, 1.0))
 
     def document_means(self, batch: CountBatch) -> Tensor:
-        """The means alone, [B, K], if they are cheaper to compute."""
+        """The means only, [B, K], for models that compute them at lower cost."""
         return self.document_vectors(batch).mean
 
     @property
     def has_joint_bound(self) -> bool:
-        """Whether `vectors_and_bound` is there: the bound of `evaluate` from the q of `document_vectors`."""
+        """Whether `vectors_and_bound` is implemented: the bound of `evaluate` from the q of `document_vectors`."""
         return False
 
     def vectors_and_bound(self, batch: CountBatch, samples: int) -> tuple[DocumentVectors, Tensor]:
@@ -323,7 +323,7 @@ class DocumentNetwork(nn.Module):
 
 
 def check_steps(name: str, steps: int) -> int:
-    """Refuse a number of steps per document that would make every prediction a matter of minutes."""
+    """Refuse a number of steps per document that would make every prediction take minutes."""
     if not (isinstance(steps, int) and 0 <= steps <= MAX_STEPS):
         raise InputError(f"{name} must be a whole number from 0 to {MAX_STEPS:,}, not {steps!r}")
     return steps

@@ -38,9 +38,9 @@ PRIOR_DRAWS = 2000
 
 
 class BernoulliNetwork(DocumentNetwork):
-    """Everything but the prior: subclasses add `add_prior`, `prior` and `prior_probabilities`."""
+    """Everything except the prior: subclasses add `add_prior`, `prior` and `prior_probabilities`."""
 
-    free_axes = False  # a unit is on or off: its axis is not arbitrary
+    free_axes = False  # a unit is either on or off, so its axis is not arbitrary
 
     def __init__(
         self,
@@ -81,11 +81,12 @@ class BernoulliNetwork(DocumentNetwork):
 
     @torch.no_grad()
     def refine(self, posterior: Bernoullis, encoding: Encoding) -> Bernoullis:
-        """Steps towards the optimal logits of each unit given the probabilities of the others:
+        """Take steps towards the optimal logits of each unit, given the probabilities of the others:
 
             a_k  =  log p(h_k = 1) - log p(h_k = 0)  +  log p(X | h_k = 1) - log p(X | h_k = 0)
 
-        the last difference to second order around those probabilities. Steps are damped, since all units move at once.
+        with the last difference to second order around those probabilities. Steps are damped, since all units move at
+        once.
         """
         batch, directions, logits = encoding.batch, self.decoder.weight, posterior.logits
         observed = sparse_times_dense(batch, batch.counts, directions)  # [B, K]   R X
@@ -184,7 +185,7 @@ class FDARN(BernoulliNetwork):
         return AutoregressiveBernoullis(self.prior_bias, self.prior_weights)
 
     def prior_probabilities(self) -> Tensor:
-        """From draws with a fixed seed: there is no closed form."""
+        """p(h_k = 1) estimated from draws with a fixed seed: there is no closed form."""
         with seeded(stream(0, "evaluation noise"), self.prior_bias.device):
             draws = AutoregressiveBernoullis(self.prior_bias, self.prior_weights).sample(PRIOR_DRAWS)
         return draws.mean(0)

@@ -42,7 +42,7 @@ LOWER_BOUND = EstimateKind("bound", "variational lower bound on log p(X), KL inc
 
 
 class DocumentBounds(NamedTuple):
-    """One value per document, in nats. A model that does not draw h has log p(X) twice, and a KL of 0."""
+    """One value per document, in nats. If a model does not draw h, both bounds are log p(X) and the KL is 0."""
 
     log_likelihood: np.ndarray  # E_q[log p(X | h)]
     kl: np.ndarray
@@ -97,13 +97,13 @@ def gaussian_kl_per_dimension(mean: Tensor, std: Tensor) -> Tensor:
 
 
 def bernoulli_kl_per_dimension(probabilities: Tensor) -> Tensor:
-    """From q(h_k = 1 | X), [D, K]."""
+    """Information per dimension from q(h_k = 1 | X), [D, K]."""
     within = probabilities.double().clamp(SURE, 1 - SURE)
     return kl(Bernoullis(torch.logit(within)), Bernoullis(torch.logit(within.mean(0)))).mean(0)  # [K]
 
 
 def proportion_information(shares: Tensor) -> Tensor:
-    """From the topic proportions of documents, [D, K], which sum to one."""
+    """Information per topic from the topic proportions of documents, [D, K], which sum to one."""
     shares = shares.double()
     return (torch.xlogy(shares, shares) - torch.xlogy(shares, shares.mean(0))).mean(0).clamp(min=0)  # [K]
 
@@ -111,7 +111,7 @@ def proportion_information(shares: Tensor) -> Tensor:
 def direction_information(
     means: Tensor, word_directions: Tensor, word_log_frequencies: Tensor, words_per_document: float
 ) -> Tensor:
-    """From vectors [D, K], and what they do to the words, [V, K]."""
+    """Information per dimension from vectors [D, K] and their effect on the words, [V, K]."""
     frequencies, directions = word_log_frequencies.double().exp(), word_directions.double()
     among_words = frequencies @ directions.square() - (frequencies @ directions).square()
     among_documents = means.double().var(0, correction=0)

@@ -1,7 +1,7 @@
-"""NVDM with a DCM likelihood in C: gradients of a batch, a part of it by each worker, and q(h | X).
+"""NVDM with a DCM likelihood in C: gradients of a batch, which is divided among workers, and q(h | X).
 
 Autograd through `NVDMDCM.objective` gives the same gradients. It takes two hundred short operations, each of which
-waits for Python's lock, so that a second thread would add nothing; here a part of a batch is a single call.
+waits for Python's lock, so a second thread would not help; here each part of a batch is a single call.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from varitext.runtime.devices import workers
 MAX_STEP = 2.0  # of Newton in each dimension, in standard deviations of the prior
 STRETCH_RANGE = (-2.0, 2.0)  # log factor of the network on the standard deviations
 LIMITS = (*LOG_MASS_RANGE, LENGTH_RANGE[1], MEAN_RANGE[1], MAX_STEP, STRETCH_RANGE[1], *LOG_STD_RANGE, JITTER)
-MIN_PART = 32  # documents; fewer are not worth a thread
+MIN_PART = 32  # documents; a smaller part does not justify a thread
 
 
 class CompiledDCM:
@@ -35,7 +35,7 @@ class CompiledDCM:
         of_layers = [each for layer in (*encoder.layers, head.mean, head.log_std) for each in layer.parameters()]
         of_decoder = [linear.weight, decoder.length_weights, linear.bias, decoder.group_log_scales]
         self.parameters = [*of_layers, step_gates, *of_decoder]  # in the order of compiled/model.h
-        self.rooms, self.gradients = torch.empty(0), [[torch.empty(0)]]  # of each part: all numbers, by parameter
+        self.rooms, self.gradients = torch.empty(0), [[torch.empty(0)]]  # per part: all, by parameter
 
     def reads(self, decoder: DCMDecoder) -> bool:
         """Whether these are still the parameters of the network: a move to another device may replace them."""
@@ -47,7 +47,7 @@ class CompiledDCM:
         drawn = noise.normal(samples, weights[:, None].expand(-1, self.decoder.linear.in_features))
         found = self._in_parallel(batch, drawn, weights, kl_weight)
         for other in self.rooms[1 : len(found)]:
-            self.rooms[0].add_(other)  # in a fixed order, so that the same parts give the same bits
+            self.rooms[0].add_(other)  # in a fixed order, so that the same parts give bit-for-bit the same sum
         for parameter, gradient in zip(self.parameters, self.gradients[0], strict=True):
             parameter.grad = gradient
         log_likelihood, kl = (torch.cat(each) for each in zip(*(one[:2] for one in found), strict=True))
@@ -83,7 +83,7 @@ class CompiledDCM:
         return FullGaussian(found.mean, found.stretch, found.root)
 
     def infer_means(self, batch: CountBatch, steps: int) -> Tensor:
-        """The means alone, without a gradient and curvature at the end, [B, K]."""
+        """The means only, without a gradient and curvature at the end, [B, K]."""
         return infer(self._model(), documents_of(batch, slice(0, len(batch))), steps, ROUNDING, with_root=False).mean
 
     def _model(self) -> CompiledModel:

@@ -10,8 +10,8 @@ Gradient and curvature of log p(h, X) = log p(X | h) - |h|^2 / 2 in h:
 
 E = B (digamma(B + N) - digamma(B)) is the effective number of independent words among the document's N in the first
 urn. r_g is the mean word vector of group g and C the covariance of word vectors within groups, both by the masses at
-h = 0: this takes G K^2 instead of V K^2 operations per document, and needs G numbers of it. The true second derivative
-has further terms of either sign; without them the curvature is positive definite for every h.
+h = 0: this takes G K^2 instead of V K^2 operations per document, and only G numbers per document. The true second
+derivative has further terms of either sign; without them the curvature is positive definite for every h.
 """
 
 import math
@@ -57,7 +57,7 @@ class GroupMoments(NamedTuple):
     group_masses: Tensor  # [G]   b_g
     means: Tensor  # [G, K]   r_g
     mean: Tensor  # [K]   of all word vectors
-    variances: Tensor  # [K]   of all word vectors, along the columns of
+    variances: Tensor  # [K]   of all word vectors, along the columns of `directions`
     directions: Tensor  # [K, K]
     squares: Tensor  # [K (K + 1) / 2, G]   r_g r_g^T + C, as lower triangles
 
@@ -71,9 +71,9 @@ class LogJoint(NamedTuple):
     group_weights: Tensor  # [B, G]   E times the first urn's probabilities, as the curvature needs them
 
     def where_higher(self, other: "LogJoint") -> "LogJoint":
-        """This if its value is higher than the other's, document by document; otherwise the other.
+        """Document by document, this one if its value is higher, otherwise the other.
 
-        Near the maximum values differ by less than their rounding error; the mean slope along the step still gives the
+        Near the maximum, values differ by less than their rounding error; the mean slope along the step still gives the
         sign.
         """
         gain = self.value - other.value
@@ -102,7 +102,7 @@ class DCMDecoder(nn.Module):
         self.linear.bias.copy_(word_log_frequencies + math.log(FIRST_TOTAL))
 
     def count(self, batch: CountBatch) -> GroupedCounts:
-        """Words are sorted into groups once, and again if the groups have changed."""
+        """Count words and groups. Words are sorted into groups once, and again if the groups have changed."""
         groups, version = self.group_of_word, self.group_of_word._version
         if self._sorted is None or self._sorted[0].of_words is not groups or self._sorted[1] != version:
             self._sorted = WordGroups.of(groups, len(self.group_log_scales)), version
@@ -184,7 +184,7 @@ class DCMDecoder(nn.Module):
 
     @torch.no_grad()
     def height(self, h: Tensor, counts: GroupedCounts, weights: Tensor) -> Tensor:
-        """The value of `log_joint` only, [B]."""
+        """Only the value of `log_joint`, [B]."""
         value = value_of(weights, self.inputs(h[None], counts), self.group_log_scales, counts)
         return value[0] - _distance(h)
 

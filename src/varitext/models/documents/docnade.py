@@ -7,7 +7,7 @@ There is no latent variable: no prior, no posterior, no KL. log p is exact for a
 words has no order, so one model is trained on random orders. Two values over O orders of a document are reported:
 
     mean of logs    1/O sum_o log p(X_o)          the exact log likelihood of one random order, on average
-    log of mean     log 1/O sum_o p(X_o)          that of the mixture of orders: never below the other
+    log of mean     log 1/O sum_o p(X_o)          the log likelihood of the mixture of orders: never below the other
 
 *Training* does not go word by word. In a random order, the words before a random position are a random part of the
 document, and each remaining word is equally likely to be next. So draw a share s from (0, 1), observe each word with
@@ -106,7 +106,7 @@ class DocNADE(DocumentNetwork):
 
     @torch.no_grad()
     def evaluate_round(self, counts: scipy.sparse.csr_matrix, samples: int, seed: int) -> DocumentBounds:
-        """From random parts of the documents, as in training: a softmax per part instead of one per word."""
+        """Estimate from random parts of the documents, as in training: one softmax per part instead of per word."""
         with seeded(stream(seed, "evaluation noise"), self.bias.device):
             batches = CountBatches(counts, self.bias.device).in_order(256)
             values = torch.cat([self.objective(batch, samples, kl_weight=1.0).surrogate for batch in batches])
@@ -121,7 +121,7 @@ class DocNADE(DocumentNetwork):
         return torch.stack([self.log_probability_in_order(*in_random_order(batch)) for _ in range(orders)])
 
     def log_probability_in_order(self, words: Tensor, documents: Tensor, size: int) -> Tensor:
-        """log p of `size` documents word by word; `words` are theirs in order, document by document."""
+        """log p of `size` documents, word by word; `words` are their words in order, document by document."""
         sums = self.embedding[words].double().cumsum(0)  # [T, K]   over all documents, hence in double precision
         sums = sums - self.embedding[words]  # without the word itself
         starts = torch.searchsorted(documents, documents)  # [T]   the first word of each word's document
@@ -181,7 +181,7 @@ def stacked(batch: CountBatch, counts: Tensor) -> CountBatch:
 
 
 def in_random_order(batch: CountBatch) -> tuple[Tensor, Tensor, int]:
-    """The documents' words, shuffled within each document; the document of each; and B."""
+    """The documents' words, shuffled within each document; the document of each word; and B."""
     times = batch.counts.round().long()
     words, documents = batch.words.repeat_interleave(times), batch.documents.repeat_interleave(times)
     shuffled = torch.argsort(documents + torch.rand(len(words), dtype=torch.double, device=words.device))

@@ -7,8 +7,8 @@
 
 tomotopy (extra `lda`) is needed for fitting only. A model consists of the topics and alpha, as plain tensors.
 
-Held-out perplexity works for any LDA with fixed topics, whatever fitted it: log p(X) >= E_q[log p(X | theta)] - KL,
-with the topics of single words summed out in the best way that such a q allows. Like NVDM's, it is a lower bound on
+Held-out perplexity works for any LDA with fixed topics, however it was fitted: log p(X) >= E_q[log p(X | theta)] - KL,
+with the topics of single words summed out as tightly as such a q allows. Like NVDM's bound, it is a lower bound on
 log p of the same words, so tools are comparable. Draws of theta from q give the importance-weighted bound, for which
 p(X | theta) is exact.
 """
@@ -33,7 +33,7 @@ from varitext.training.settings import TrainingSettings
 ROUNDS = 10  # evaluations of held-out documents during a fit
 UNSEEN = 1e-12  # p(word | topic) of a word that is in no training document
 MAX_CHUNK = 2**20  # documents x words x topics held at once: 8 MB
-ROUNDS_PER_STAGE = 10  # after which converged documents leave
+ROUNDS_PER_STAGE = 10  # then converged documents are removed
 TOLERANCE = 1e-4  # of convergence: the mean change of gamma over topics
 MAX_STAGES = 30
 
@@ -92,7 +92,7 @@ class LDA(DocumentNetwork):
         return DocumentVectors(mean.float(), (mean * (1 - mean) / (total + 1)).sqrt().float())
 
     def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
-        """sum_w count_w log E_q[p(w | theta)] with q given the observed words: linear in theta, so without draws."""
+        """sum_w count_w log E_q[p(w | theta)], q given the observed words; linear in theta, so it needs no draws."""
         shares = self.document_vectors(observed).mean.double()  # [B, K]
         words = (shares[hidden.documents] * self.word_topics[hidden.words]).sum(1).log()  # [n]
         return words.new_zeros(len(hidden)).index_add_(0, hidden.documents, hidden.counts * words)  # [B]
@@ -132,7 +132,7 @@ def _sampler(train: scipy.sparse.csr_matrix, topics: int, alpha: float, eta: flo
 
 
 class TopicPrior(NamedTuple):
-    """A fitted LDA, whatever fitted it."""
+    """A fitted LDA, however it was fitted."""
 
     word_topics: Tensor  # [V, K]   p(word | topic): columns sum to one
     alpha: Tensor  # [K]   of the Dirichlet prior of topics in a document
@@ -177,7 +177,7 @@ def lda_bounds(model: TopicPrior, counts: scipy.sparse.csr_matrix, samples: int 
 
 @torch.no_grad()
 def infer_topics(model: TopicPrior, counts: scipy.sparse.csr_matrix) -> Tensor:
-    """gamma of q(theta) = Dirichlet(gamma) of every document, [D, K]; alpha for one without words."""
+    """gamma of q(theta) = Dirichlet(gamma) of every document, [D, K]; alpha for a document without words."""
     gamma = model.alpha.repeat(counts.shape[0], 1)
     for chunk in _chunks(model, counts):
         gamma[torch.from_numpy(chunk.documents).to(gamma.device)] = _converged(chunk, model.alpha)
@@ -185,7 +185,7 @@ def infer_topics(model: TopicPrior, counts: scipy.sparse.csr_matrix) -> Tensor:
 
 
 def _chunks(model: TopicPrior, counts: scipy.sparse.csr_matrix) -> Iterator[Chunk]:
-    """Documents with similar numbers of distinct words go together."""
+    """Split documents into chunks with similar numbers of distinct words."""
     sizes = np.diff(counts.indptr)
     order = np.argsort(sizes, kind="stable")
     order = order[sizes[order] > 0]

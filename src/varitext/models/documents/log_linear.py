@@ -1,9 +1,9 @@
-"""The posterior of h if words come from softmax(h R + b) and h from N(0, I): the generative model of NVDM and SWV.
+"""The posterior of h when words come from softmax(h R + b) and h from N(0, I): the generative model of NVDM and SWV.
 
     log p(h | X) = h^T (R X) - N log sum_w exp(h^T R_w + b_w) - |h|^2 / 2 + constant
 
-It is concave in h, and a document enters through R X and its length N only. The decoder is a linear layer with weight
-R^T and bias b. No gradient runs through anything here.
+It is concave in h, and depends on a document only through R X and its length N. The decoder is a linear layer with
+weight R^T and bias b. No gradient runs through anything here.
 """
 
 import math
@@ -38,10 +38,10 @@ class Curved(NamedTuple):
 
 @torch.no_grad()
 def newton_step(decoder: nn.Linear, batch: CountBatch) -> DiagonalGaussian:
-    """One step from h = 0, and the standard deviation there.
+    """Take one step from h = 0; also gives the standard deviation there.
 
-    The direction is gradient over curvature in each dimension; its length is optimal for the full curvature, without
-    which correlated dimensions would give a step many times too long.
+    The direction is gradient over curvature in each dimension. The length is optimal for the full curvature; otherwise
+    correlated dimensions would give a step many times too long.
     """
     word_vectors, frequencies = decoder.weight, torch.softmax(decoder.bias, 0)
     expected = frequencies @ word_vectors  # [K]   E[R_w] under the model at h = 0
@@ -57,7 +57,7 @@ def newton_step(decoder: nn.Linear, batch: CountBatch) -> DiagonalGaussian:
 
 @torch.no_grad()
 def gradient_ascent(decoder: nn.Linear, h: Tensor, batch: CountBatch, steps: int) -> LogJoint:
-    """From h, scaled by the curvature there; a document that would go down stays, with a smaller next step."""
+    """Ascend from h, scaled by the curvature there. A document that would go down stays; its next step is smaller."""
     log_joint = _LogJointOf(decoder, batch)
     here, precision = log_joint.first(h)
     step_size = torch.full_like(h[:, :1], 0.2)
@@ -128,7 +128,7 @@ class _LogJointOf:
     def gain(self, here: LogJoint, there: LogJoint) -> Tensor:
         """How much higher `there` is, [B, 1].
 
-        Near the maximum values differ by less than their rounding error; the mean slope along the step still gives the
+        Near the maximum, values differ by less than their rounding error; the mean slope along the step still gives the
         sign.
         """
         gain = there.value - here.value
@@ -139,7 +139,7 @@ class _LogJointOf:
         return torch.cat([h, self.one, self.shift], 1) @ self.logit_weights  # [B, V]
 
     def _evaluated(self, h: Tensor, sums: Tensor) -> LogJoint:
-        """From the sums of the weights with the word vectors and with 1, [B, K + 1]."""
+        """Value and gradient at h, from the sums of the weights with the word vectors and with 1, [B, K + 1]."""
         total = sums[:, -1:].where(sums[:, -1:] > 0, torch.nan)
         normaliser = self.shift * math.log(2) + total.log()
         value = (h * self.statistics - 0.5 * h.square()).sum(1, keepdim=True) - self.lengths * normaliser

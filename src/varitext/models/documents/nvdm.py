@@ -12,9 +12,9 @@ about the posterior:
 
     log p(h | X) = h^T (R X) - N log sum_w exp(h^T R_w + b_w) - |h|^2 / 2 + constant
 
-A document enters through R X and its length N only: they are sufficient statistics. So the network reads K + 1 numbers
-instead of V counts: one Newton step on this formula, which it learns to correct, and the log of the length. It has no
-weights of its own for single words, so it cannot memorise rare ones.
+The formula depends on a document only through R X and its length N: they are sufficient statistics. So the network
+reads K + 1 numbers instead of V counts: one Newton step on this formula, which it learns to correct, and the log of the
+length. It has no weights of its own for single words, so it cannot memorise rare ones.
 
 In prediction the mean may be refined by a few steps of gradient ascent on the same formula, which is concave in h; each
 step is kept only if it goes up. This closes most of the remaining amortisation gap; the bound holds for any q. With a
@@ -164,7 +164,7 @@ class _WithFullCovariance:
 
 
 def _paper_recipe(documents: int) -> Recipe:
-    """The paper's objective with the settings of its authors' code, but for a larger learning rate.
+    """The paper's objective with the settings of its authors' code, except for a larger learning rate.
 
     Theirs, 5e-5, needs many more passes.
     """
@@ -187,7 +187,7 @@ def _paper_recipe(documents: int) -> Recipe:
 
 
 def _recommended_recipe(documents: int, words_per_document: float) -> Recipe:
-    """Many passes over few documents, few over many; early stopping may end it sooner."""
+    """More passes over fewer documents; early stopping may end training sooner."""
     epochs = round(min(100, max(8, 5000 / math.sqrt(documents))))
     batch_size = min(256, max(32, 2 ** round(math.log2(documents / 32))))
     # a few thousand articles would be memorised without dropout; titles are too short for it

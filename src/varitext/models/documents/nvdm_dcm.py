@@ -113,11 +113,11 @@ class NVDMDCM(DocumentNetwork):
         return Encoding(self.encoder(torch.cat([start, sizes], 1)), start, counts, weights, moments)
 
     def _further_inputs(self, batch: CountBatch) -> list[Tensor]:
-        """What else the network reads, a number per document each."""
+        """Further inputs of the network, each with one number per document."""
         return []
 
     def _from_weights(self, layout: WordGroups) -> tuple[Tensor, GroupMoments]:
-        """What depends on the weights only; cached while these do not change, as in a fitted model."""
+        """Values that depend only on the weights; cached while these do not change, as in a fitted model."""
         parameters = list(self.decoder.parameters())
         if self.training or any(each.requires_grad for each in parameters):
             return self.decoder.weights(), self.decoder.moments(layout)
@@ -168,7 +168,7 @@ class NVDMDCM(DocumentNetwork):
         return (h + torch.sigmoid(self.step_gates) * newton).clamp(*MEAN_RANGE)
 
     def _climb(self, here: LogJoint, root: Tensor, encoding: Encoding, steps: int) -> LogJoint:
-        """In prediction: the step of training, then others with the same curvature, each taken if it goes up.
+        """In prediction: the step of training, then others with the same curvature, each taken only if it goes up.
 
         Without refinement the step of training is taken unconditionally, so `document_means` does not evaluate it.
         """

@@ -89,7 +89,7 @@ class GSM(DocumentNetwork):
             self.topic_logits.add_(self.word_log_frequencies)
 
     def learn_cooccurrence(self, counts: Counts) -> None:
-        """Topics that have no cluster of documents stay random."""
+        """Initialize topics as clusters of documents; topics without a cluster stay random."""
         topics = torch.from_numpy(cluster_topics(counts, self.latent_dim))  # [T, V]
         unigram = self.word_log_frequencies.double().exp()
         with torch.no_grad():
@@ -169,7 +169,7 @@ class GSM(DocumentNetwork):
 def cluster_topics(counts: Counts, topics: int) -> np.ndarray:
     """Word distributions of clusters of documents, [T, V]: k-means on tf-idf weights in a low-rank space.
 
-    At most `topics`; documents of N words are weighted by 1 / sqrt(N).
+    There are at most `topics` clusters; documents of N words are weighted by 1 / sqrt(N).
     """
     rows = scipy.sparse.csr_matrix(counts[some_rows(np.random.default_rng(0), counts.shape[0], DOCUMENTS)], dtype=float)
     weights = TfidfTransformer(sublinear_tf=True).fit_transform(rows)

@@ -6,21 +6,22 @@
     likelihood          p(X | h) N(e; W h + c, s^2 I)^weight, the first the DCM of `nvdm_dcm.py`
     KL                  KL(q(h | X, e) || N(0, I)), closed form: `latent/gaussian.py::full_gaussian_kl`
 
-e is a vector that comes from elsewhere, such as MiniLM's: it knows what words mean, which six words of a title do not
-tell. Its term is quadratic in h, so it adds to the gradient and the curvature of log p(h, X, e) exactly:
+e comes from a pretrained encoder, such as MiniLM: it reflects what words mean, which the six words of a title do not
+show. Its term is quadratic in h, so its parts of the gradient and the curvature of log p(h, X, e) are exact:
 
     gradient            weight W^T (e - c - W h) / s^2
     curvature           P = weight W^T W / s^2, the same for all documents
 
-For a document without words q is then the exact posterior of a linear Gaussian model, (I + P)^-1. A document without a
-vector leaves both out: W, c and s are not in p(X | h), so one model serves both. In training, some documents lose their
-vectors (`DocumentObjective.vector_dropout`), so that the network learns to correct both.
+For a document without words, q is then the exact posterior of a linear Gaussian model, with covariance (I + P)^-1. For
+a document without a vector, both are left out: W, c and s are not in p(X | h), so one model serves both kinds. In
+training, some documents lose their vectors (`DocumentObjective.vector_dropout`), so that the network learns to correct
+both.
 
-Sentence vectors have hundreds of dimensions, each of which would count as much as a word: at the full weight the topics
-are those of the vectors, and words are predicted worse (`python -m lab vector-weight`). Before training, W, c and s are
-those of probabilistic PCA (Tipping and Bishop 1999), the closed form of this model without words.
+Sentence vectors have hundreds of dimensions, each of which would count as much as a word: at full weight the vectors
+would determine the topics, and words are predicted worse (`python -m lab vector-weight`). W, c and s are initialized by
+probabilistic PCA (Tipping and Bishop 1999), the closed form of this model without words.
 
-Perplexity is that of words with h inferred from words: `evaluate` does not see the vectors.
+Perplexity is of words, with h inferred from words: `evaluate` does not see the vectors.
 """
 
 import dataclasses
@@ -45,14 +46,14 @@ from varitext.models.documents.bounds import DocumentBounds
 from varitext.models.documents.dcm_decoder import DCMDecoder, GroupMoments, LogJoint
 from varitext.models.documents.nvdm_dcm import NVDMDCM
 
-DOCUMENTS = 20_000  # largest sample that W, c and s start from
-COUNTED = 40  # numbers that a vector counts as, if it is wider: its own are far from independent
+DOCUMENTS = 20_000  # largest sample from which W, c and s are initialized
+COUNTED = 40  # numbers that a wider vector counts as, because its components are far from independent
 VECTOR_DROPOUT = 0.2  # share of training documents
 LOG_STD_RANGE = (-6.0, 3.0)  # of s
 
 
 class VectorDecoder(nn.Module):
-    """N(e; W h + c, s^2 I)^weight, and what inference needs of it; documents without a vector get zeros."""
+    """N(e; W h + c, s^2 I)^weight, and what inference needs from it; documents without a vector get zeros."""
 
     def __init__(self, latent_dim: int, sentence_dim: int, weight: float):
         super().__init__()
@@ -82,14 +83,14 @@ class VectorDecoder(nn.Module):
         return self.weight * (-2 * self.log_std.clamp(*LOG_STD_RANGE)).exp()
 
     def log_likelihood(self, h: Tensor, batch: CountBatch) -> Tensor:
-        """Of the vector at h [S, B, K]: [S, B]."""
+        """Log likelihood of the vector at h [S, B, K]: [S, B]."""
         known, vectors = _filled(batch, h)
         squares = (vectors - self.expected(h)).square().sum(-1)
         constant = self.weight * len(self.centre) * (self.log_std.clamp(*LOG_STD_RANGE) + 0.5 * math.log(2 * math.pi))
         return torch.where(known, -0.5 * self.precision() * squares - constant, 0.0)
 
     def gradient(self, h: Tensor, batch: CountBatch) -> Tensor:
-        """In h [B, K]: [B, K]."""
+        """Gradient in h [B, K]: [B, K]."""
         known, vectors = _filled(batch, h)
         pull = (vectors - self.expected(h)) @ self.loadings
         return torch.where(known[:, None], self.precision() * pull, 0.0)
@@ -119,8 +120,8 @@ class WordsAndVectorsDecoder(DCMDecoder):
 
     @torch.no_grad()
     def newton_step_from_zero(self, counts: GroupedCounts, moments: GroupMoments) -> Tensor:
-        """With C the covariance of word vectors, n a document's effective words and A = I + P: one V with V^T A V = I
-        and V^T C V diagonal gives (A + n C)^-1 of every document."""
+        """Let C be the covariance of word vectors, n a document's effective words and A = I + P. A single V with
+        V^T A V = I and V^T C V diagonal then gives (A + n C)^-1 for every document."""
         of_words, batch = super().newton_step_from_zero(counts, moments), counts.batch
         if batch.vectors is None:
             return of_words
@@ -185,7 +186,7 @@ class NVDMVectors(NVDMDCM):
     ):
         """`sentence_dim` is the width of the sentence vectors, E; with 0 there are none, and this is `nvdm_dcm`.
 
-        `vector_weight` is that of the vector's term; None: one by which the vector counts as much as `COUNTED` numbers.
+        `vector_weight` is the weight of the vector's term. None: chosen so that a vector counts as `COUNTED` numbers.
         """
         super().__init__(
             vocabulary_size, latent_dim, groups, hidden_dim, hidden_layers, activation, refinement_steps, estimator

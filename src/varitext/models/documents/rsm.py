@@ -73,8 +73,8 @@ class RSM(DocumentNetwork):
     free_axes = False
     independent_noise = False
     whole_counts = True
-    updates: Tensor  # so far; a buffer, so that a resumed run continues with the right number of steps
-    chains: Tensor  # [., K]   their hidden units
+    updates: Tensor  # number so far; a buffer, so that a resumed run continues with the right number of steps
+    chains: Tensor  # [., K]   hidden units of the persistent chains
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class RSM(DocumentNetwork):
 
     @torch.no_grad()
     def gibbs(self, batch: CountBatch, steps: int) -> tuple[CountBatch, Tensor]:
-        """The documents after some Gibbs steps, and the log likelihood of the documents given their first h."""
+        """The documents after `steps` Gibbs steps, and the log likelihood of the documents given their first h."""
         state, first = batch, batch.lengths.new_zeros(len(batch))
         for step in range(steps):
             h = torch.bernoulli(torch.sigmoid(self.hidden_input(state)))
@@ -139,7 +139,7 @@ class RSM(DocumentNetwork):
 
     @torch.no_grad()
     def dream(self, batch: CountBatch) -> CountBatch:
-        """Documents of the same lengths from the persistent chains, after as many Gibbs steps."""
+        """Documents of the same lengths from the persistent chains, after the same number of Gibbs steps."""
         turn = (torch.arange(len(batch), device=batch.words.device) + int(self.updates) * len(batch)) % CHAINS
         peaks = highest_peaks(self.softmax(), SEARCHED, kept=len(turn) // RESTARTED)
         places = torch.randperm(len(turn), device=turn.device)[: len(peaks)]
@@ -168,7 +168,7 @@ class RSM(DocumentNetwork):
 
     @torch.no_grad()
     def completion_log_likelihood(self, observed: CountBatch, hidden: CountBatch, samples: int) -> Tensor:
-        """sum_w count_w log p(w | observed): each hidden word as one more word of the document.
+        """sum_w count_w log p(w | observed), with each hidden word as one more word of the document.
 
             p(w | X)  =  p(X, w) / sum_v p(X, v)
 
@@ -254,8 +254,8 @@ class ReplicatedSoftmax(NamedTuple):
         return strength * (h @ self.hidden_bias) + self.word_scores(h, strength).logsumexp(1)  # [R]
 
     def uphill(self, h: Tensor, most: int = 20) -> Tensor:
-        """Peaks of g above each row of h, changing many units at a time. g is convex and lies above its tangent planes,
-        so the h with the units on whose gradient is positive is never lower."""
+        """Climb from each row of h to a peak of g, changing many units at a time. g is convex and lies above its
+        tangent planes, so turning on exactly the units whose gradient is positive never lowers g."""
         for _ in range(most):
             slope = self.hidden_bias + torch.softmax(self.word_scores(h), 1) @ self.word_weights  # [R, K]
             if torch.equal(pointed_to := (slope > 0).to(h), h):
@@ -307,8 +307,8 @@ def anneal(
 ) -> LogPartition:
     """log Z_N from N = 0 to `longest`.
 
-    A step adds one word up to N = `growth`, then 1/`growth` of the length, in `bridges` parts; the first few words,
-    which change h most, come in more parts.
+    Each step adds one word up to N = `growth`, then 1/`growth` of the length, in `bridges` parts. The first few words,
+    which change h most, are added in more parts.
     """
     h = draw_states(model, chains)
     log_weights = torch.full((chains,), h.shape[1] * math.log(2), dtype=torch.double, device=h.device)

@@ -2,7 +2,7 @@
 analysis".
 
     prior               p(h) = N(0, I)
-    posterior           a point in training, the most probable h (MAP); in evaluation q(h | X) = N(h_d, diag), with the
+    posterior           in training a point, the most probable h (MAP); in evaluation q(h | X) = N(h_d, diag), with the
                         curvature at h_d as its precision
     likelihood          p(X | h) = prod_i softmax(h R + b)_{x_i}, as in NVDM
     KL                  in evaluation KL(q || N(0, I)), closed form: `latent/gaussian.py::diagonal_gaussian_kl`
@@ -53,7 +53,7 @@ class SWV(DocumentNetwork):
         training_steps: int = 8,
         steps: int = 40,
     ):
-        """`frobenius` is nu over the number of documents; the steps are those of gradient ascent to h_d."""
+        """`frobenius` is nu divided by the number of documents; the steps are those of gradient ascent to h_d."""
         super().__init__(vocabulary_size, latent_dim)
         self.frobenius, self.training_steps, self.steps = frobenius, training_steps, check_steps("steps", steps)
         self.decoder = nn.Linear(latent_dim, vocabulary_size)  # weight: R^T, bias: b
@@ -81,7 +81,7 @@ class SWV(DocumentNetwork):
     # Training
 
     def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
-        """log p(X, h) at the most probable h, minus the penalty; h's own change has no first-order effect there."""
+        """log p(X, h) at the most probable h, minus the penalty; there, a change of h has no first-order effect."""
         encoding = self.encode(batch)
         h = encoding.posterior.mean
         bound = Bound(self.log_likelihood(h[None], encoding)[0], 0.5 * h.square())
