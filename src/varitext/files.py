@@ -140,9 +140,9 @@ def refuse_to_overwrite(folder: Path, hint: str = "Name another folder, or remov
 
 @contextmanager
 def locked(folder: Path, wait: bool = True) -> Iterator[bool]:
-    """Lock the folder, or refuse it if another process has and `wait` is False. The system releases a lock, always.
+    """Lock the folder, or refuse it if another process has and `wait` is False. The system always releases it.
 
-    Whether it is locked: some systems and network disks have no locks on folders.
+    Yields whether it is locked: some systems and network disks have no locks on folders.
     """
     try:
         import fcntl

@@ -1,7 +1,7 @@
 """Load a model folder of either kind, for the command line and the service. Its config.json is read once.
 
-In place of a folder, the name of a ranker that needs no fit does as well: `minilm` or `bm25`. A folder of that name
-goes first.
+Instead of a folder, the name of a ranker that needs no fit may be given: `minilm` or `bm25`. A folder of that name
+takes precedence.
 
 `trust` names the class of a plug-in (`package.module:Class`) that the folder may import; see `models/registry.py`.
 """

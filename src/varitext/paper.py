@@ -65,11 +65,11 @@ ANSWER_SYSTEMS = {  # our model: its name in Table 4
     "lstm_attention": "LSTM + Att",
     "nasm": "NASM",
 }
-# ours times this: 4 of the paper's 72 questions always count as wrong
+# multiply ours by this: 4 of the paper's 72 questions always count as wrong
 ANSWER_SCALE = {"wikiqa": 1.0, "qasent": 68 / 72}
 ANSWER_PROTOCOLS = {"wikiqa": ("answerable",), "qasent": ("both", "clean", "paper-qasent")}  # of the same questions
 
 
 def perplexity(corpus: str, model: str, latent_dim: int) -> int | None:
-    """Of this model and size on the corpus's test part, if the paper has it."""
+    """The perplexity of this model and size on the corpus's test part, if the paper has it."""
     return PERPLEXITY.get(corpus, {}).get((model, latent_dim))

@@ -117,7 +117,7 @@ def load_one_of(
 
 
 def read_model_config(folder: Path) -> dict[str, Any]:
-    """config.json, or why the folder is not one of a model."""
+    """Read config.json, or refuse a folder that is not a model folder."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder: a model is a folder that `varitext fit --out` wrote")
     if not (folder / "config.json").exists():

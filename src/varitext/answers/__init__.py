@@ -1,1 +1,1 @@
-"""AnswerRanker, what a user holds, and what surrounds it."""
+"""AnswerRanker, the class that users work with, and its parts."""

@@ -20,12 +20,12 @@ from varitext.models.answers.pretrained import pretrained
 from varitext.text import Vocabulary
 
 WORD_COUNT, BM25, MINILM = "word_count", "bm25", "minilm"
-MAX_NEW_SENTENCES = 5_000  # that MiniLM reads: half a minute on one thread
+MAX_NEW_SENTENCES = 5_000  # for MiniLM to read: half a minute on one thread
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """A ranking that needs no fit beside that of the evaluated ranker, on the questions that the protocol counts.
+    """A ranking that needs no fit, to compare the evaluated ranker with, on the questions that the protocol counts.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Baseline:
     left_out: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; figures of a baseline that was left out are None."""
+        """The record for JSON; the figures of a baseline that was left out are None."""
         measures = {one: getattr(self.ranking, one, None) for one in ("map", "mrr", "precision_at_1")}
         test = {one: getattr(self.test, one, None) for one in ("difference", "p_value")}
         return {"name": self.name} | measures | test | {"left_out": self.left_out}
@@ -71,7 +71,7 @@ def measured_baselines(
 
 
 def best_baseline(baselines: tuple[Baseline, ...]) -> Baseline | None:
-    """The one with the highest MAP; None if there is none."""
+    """The baseline with the highest MAP; None if none was measured."""
     measured = [one for one in baselines if one.ranking is not None]
     return max(measured, key=lambda one: one.ranking.map if one.ranking else 0.0, default=None)
 
@@ -106,7 +106,7 @@ def _minilm_left_out(questions: QuestionAnswers) -> str:
 
 
 def _minilm(question_answers: QuestionAnswers, counted: np.ndarray) -> np.ndarray:
-    """Of pairs of questions that count; zero for others, [P]."""
+    """MiniLM's probability for the pairs of questions that count; zero for others, [P]."""
     settings, found = AnswerSettings(MINILM), np.zeros(question_answers.n_pairs)
     found[counted] = untrained(settings).predict(_chosen(question_answers, counted), settings).probability
     return found

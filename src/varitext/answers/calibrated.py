@@ -65,7 +65,7 @@ class FittedScores:
 
 
 class CalibratedScores(NamedTuple):
-    """Of candidates, [P], in the order given."""
+    """Predictions for candidates, [P], in the order given."""
 
     right: np.ndarray  # P(right)
     best: np.ndarray  # P(highest-ranked right answer)
@@ -196,7 +196,7 @@ class CalibratedRanker:
         Parameters
         ----------
         scores : array-like of shape (candidates,)
-            One per candidate, as those that it was fitted to.
+            One per candidate, from the same source as the scores of the fit.
         question, candidates, abstain
             As for `rank`.
 
@@ -225,7 +225,7 @@ class CalibratedRanker:
         abstain : float, default=None
             As for `rank`.
         coverage : float, default=0.9
-            Of the answer sets, as for `answer_set`.
+            Coverage of the answer sets, as for `answer_set`.
 
         Returns
         -------
@@ -245,7 +245,7 @@ class CalibratedRanker:
         return CalibratedScores(found.right, found.best, none, rank, answered, in_set, none_in_set)
 
     def abstention_threshold(self, precision: float, confidence: float | None = None) -> float:
-        """The value of `abstain` with which the first candidate is right in a share `precision` of answered questions.
+        """The value of `abstain` at which the first candidate is right in a share `precision` of answered questions.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class CalibratedRanker:
         return threshold
 
     def answer_set(self, ranking: Ranking, coverage: float = 0.9) -> AnswerSet:
-        """The first candidates of a ranking, as many as a stated coverage needs.
+        """The first candidates of a ranking, as many as the coverage requires.
 
         Parameters
         ----------
@@ -291,9 +291,9 @@ class CalibratedRanker:
         Parameters
         ----------
         folder : str or Path
-            Where it goes.
+            Folder to write.
         overwrite : bool, default=False
-            Whether a model that is there may be replaced.
+            Whether to replace an existing model.
         """
         config: dict[str, Any] = dataclasses.asdict(self._fitted)
         save_model(Path(folder), StoredModel(CALIBRATED_RANKER, {"fitted": config}, {}, Vocabulary(()), []), overwrite)
@@ -358,7 +358,7 @@ def _checked(scores: ArrayLike, question_ids: ArrayLike) -> tuple[np.ndarray, np
 
 
 def _warn_of_reversed(data: LabelledScores) -> None:
-    """Within questions, right answers should have the higher scores."""
+    """Warn if right answers do not have the higher scores within questions."""
     means = np.bincount(data.question_of, data.scores) / np.bincount(data.question_of)
     if (data.labels * (data.scores - means[data.question_of])).sum() < 0:
         warnings.warn(

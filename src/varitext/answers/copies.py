@@ -1,8 +1,8 @@
-"""Candidates of a question that say the same: copies, and near-copies that only have a few words more.
+"""Candidates of a question that say the same: copies, and near-copies that only add a few words.
 
 A candidate is a copy of another if its words, without case, punctuation and articles, are all among the other's words
-and in the same order, the other has few words more, and none of these is a number or a negation. So a changed word or
-two words exchanged make another candidate: the changed word may be the answer.
+and in the same order, the other has only a few more words, and none of these is a number or a negation. So changing a
+word, or exchanging two, makes a different candidate: the changed word may be the answer.
 
 Each candidate is compared with the longest of a group only, so that a group does not drift from copy to copy, and only
 with candidates that have its rarest word, so that long lists are quick.
@@ -28,11 +28,11 @@ _NUMBERS = """
     nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion first second third
     fourth fifth half twice
 """
-CHANGING = frozenset((_NEGATIONS + _NUMBERS).split())  # words that change what is said
+CHANGING = frozenset((_NEGATIONS + _NUMBERS).split())  # words that change the meaning
 
 
 def copies_of(question_answers: QuestionAnswers) -> np.ndarray:
-    """The row of the candidate that stands for each one's group, [P]; its own if it has no copy."""
+    """For each candidate the row of the one that represents its group, [P]; its own row if it has no copy."""
     found, begun = [], 0
     for question in question_answers.questions:
         found.append(begun + _representatives(question))
@@ -41,7 +41,7 @@ def copies_of(question_answers: QuestionAnswers) -> np.ndarray:
 
 
 def without_copies(question_answers: QuestionAnswers, copy_of: np.ndarray) -> QuestionAnswers:
-    """Only the candidates that stand for a group: what models read, so that a copy changes no other candidate."""
+    """Only the candidates that represent a group. Models read these, so a copy affects no other candidate."""
     kept = iter((copy_of == np.arange(len(copy_of))).tolist())
     return replace(
         question_answers,
@@ -53,7 +53,7 @@ def without_copies(question_answers: QuestionAnswers, copy_of: np.ndarray) -> Qu
 
 
 def highest_of_copies(scores: np.ndarray, copy_of: np.ndarray) -> np.ndarray:
-    """The highest score among each candidate and its copies, [P], where every one has its own score."""
+    """The highest score among each candidate and its copies, [P], given a score for each of them."""
     highest = np.full(len(scores), -np.inf)
     np.maximum.at(highest, copy_of, scores)
     return np.asarray(highest[copy_of])
@@ -69,7 +69,7 @@ class DistinctCandidates(NamedTuple):
 
 
 def distinct_candidates(prediction: Prediction, question_answers: QuestionAnswers) -> DistinctCandidates:
-    """Of what was predicted for these questions."""
+    """The distinct candidates of these questions, with the log odds predicted for them."""
     rows = np.arange(question_answers.n_pairs) if prediction.copy_of is None else prediction.copy_of
     first, of_pair = np.unique(rows, return_inverse=True)
     labels = (np.bincount(of_pair, question_answers.labels) > 0).astype(np.int8)
@@ -77,7 +77,7 @@ def distinct_candidates(prediction: Prediction, question_answers: QuestionAnswer
 
 
 def _representatives(question: Question) -> np.ndarray:
-    """Of one question's candidates, [n]: the first with the same words as the longest of the group."""
+    """For each candidate of one question, [n]: the first one with the same words as the longest of its group."""
     said = [_compared_words(candidate.words) for candidate in question.candidates]
     first: dict[tuple[str, ...], int] = {}
     for row, words in enumerate(said):
@@ -87,7 +87,7 @@ def _representatives(question: Question) -> np.ndarray:
 
 
 def _longer_copies(every: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """The near-copies among distinct sequences of words, and the longer one that stands for each."""
+    """The near-copies among distinct sequences of words, and the longer one that represents each."""
     frequency = Counter(word for words in every for word in set(words))
     longer_with: dict[str, list[tuple[str, ...]]] = defaultdict(list)
     found = {}

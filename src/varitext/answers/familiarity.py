@@ -29,13 +29,13 @@ from varitext.models.answers.features.overlap import STOP_WORDS, Overlap, distin
 WEIGHT, NONE = 0.5, 0.5
 FALSE_ALARMS = 0.02
 TAIL = 0.1
-MIN_QUESTIONS = 20  # fewer say too little about what is usual
+MIN_QUESTIONS = 20  # fewer do not show what is usual
 FOLDS = 5
 
 
 class Statistic(NamedTuple):
     name: str
-    least_tail: float  # if the ranker's own questions differ less
+    least_tail: float  # used if the ranker's own questions vary less
     logarithm: bool = False  # the statistic is log(1 + x)
 
 
@@ -62,7 +62,7 @@ class Familiarity:
 
     @classmethod
     def fit(cls, statistics: np.ndarray, weights: np.ndarray) -> "Familiarity | None":
-        """From `list_statistics`, [Q, F], and the weight of each question; None if they are too few."""
+        """Fit to `list_statistics`, [Q, F], and the weight of each question; None if there are too few questions."""
         number = len(statistics)
         if number < MIN_QUESTIONS:
             return None
@@ -88,7 +88,7 @@ class Familiarity:
         )
 
     def distances(self, statistics: np.ndarray) -> np.ndarray:
-        """Of every statistic of every question, [Q, F]."""
+        """The distance of every statistic of every question, [Q, F]."""
         low, high, below, above = map(np.array, (self.low, self.high, self.below, self.above))
         return np.asarray(np.maximum((low - statistics) / below, (statistics - high) / above).clip(min=0))
 
@@ -115,9 +115,9 @@ def _readable(value: float) -> str:
 def fit_familiarity(
     question_answers: QuestionAnswers, overlap: Overlap, scores: np.ndarray, share: float | None = None
 ) -> Familiarity | None:
-    """From questions that the ranker was not trained on, in canonical order, and its log odds, [P].
+    """Fit to questions that the ranker was not trained on, in canonical order, and to its log odds, [P].
 
-    `share` of all questions have no right answer, if that is known from more than these.
+    `share` is the share of all questions without a right answer, if it is known from more questions than these.
     """
     answerable = np.array([question.has_right for question in question_answers.questions])
     statistics = list_statistics(question_answers, overlap, scores)
@@ -135,7 +135,7 @@ def _quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
 
 
 def list_statistics(question_answers: QuestionAnswers, overlap: Overlap, scores: np.ndarray) -> np.ndarray:
-    """Of every question, [Q, F]; `overlap` is of the training answers and `scores`, [P], are the ranker's log odds."""
+    """The statistics of every question, [Q, F]; `overlap` is of the training answers, `scores`, [P], are log odds."""
     best = np.full(question_answers.n_questions, -np.inf)
     np.maximum.at(best, question_answers.groups, scores)
     rows = [tuple(_of_words(question, overlap)) for question in question_answers.questions]

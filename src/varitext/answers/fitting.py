@@ -45,13 +45,13 @@ from varitext.text import Vocabulary
 from varitext.training.settings import TrainingState
 from varitext.training.trainer import Trainer
 
-READING = 10  # a guess, for progress only: an encoder reads a pair for longer than a network learns from its states
-QUESTIONS_AT_ONCE = 200  # whose prediction is one step of progress
+READING = 10  # a guess, for progress only: encoding a pair takes longer than learning from its states
+QUESTIONS_AT_ONCE = 200  # predicted per step of progress
 NOTE_EVERY = 5.0  # seconds
 
 
 class FirstPrediction(NamedTuple):
-    """What the first stage predicts for questions: for one of each copy, in every window."""
+    """Predictions of the first stage for questions: one per group of copies, in every window."""
 
     copy_of: np.ndarray
     windows: Windows
@@ -59,10 +59,10 @@ class FirstPrediction(NamedTuple):
 
 
 class UnseenQuestions(NamedTuple):
-    """Questions that no network was trained on, on which joint models are fitted, one for every second stage."""
+    """Questions that no network was trained on. The joint models, one for every second stage, are fitted on them."""
 
     questions: QuestionAnswers
-    parts: list[FirstPrediction]  # some questions each
+    parts: list[FirstPrediction]  # each covers some of the questions
     share_without_answer: float | None
 
 
@@ -87,7 +87,7 @@ class FittedAnswers:
     familiarity: Familiarity | None = None  # what its own questions look like; None: never warn
     calibration: Calibration | None = None  # of the first stage, if it is trained to rank
     combination: Combination | None = None  # the second stage, if there is one
-    held_out: HeldOutQuestions | None = None  # on which answer sets rest
+    held_out: HeldOutQuestions | None = None  # the basis of answer sets
     calibrated: CalibrationReport | None = None  # on other questions, after the fit
     out_of_fold: OutOfFold | None = None  # what the second stage was fitted on; not in the folder
     unseen: UnseenQuestions | None = None  # with a second stage, until the fit is saved and loaded
@@ -127,7 +127,7 @@ class FittedAnswers:
         samples: int | None = None,
         attention: bool = False,
     ) -> Prediction:
-        """What all stages predict for questions in canonical order: for one of each copy, in its best window."""
+        """Predictions of all stages for questions in canonical order: one per group of copies, in its best window."""
         return self.join(self.predict_first(question_answers, settings, samples, attention))
 
     def predict_first(
@@ -145,14 +145,14 @@ class FittedAnswers:
         return FirstPrediction(copy_of, windows, found.with_ties(windows.question_answers.groups))
 
     def join(self, first: FirstPrediction) -> Prediction:
-        """What all stages predict, given the first."""
+        """Predictions of all stages, given those of the first."""
         found, read = first.prediction, first.windows.question_answers
-        if self.combination is not None:  # after ties: it would magnify differences that are rounding
+        if self.combination is not None:  # after merging ties: it would magnify rounding differences
             found = self.combination.join(found, self.overlap.features(read)).with_ties(read.groups)
         return found.best_of(first.windows).with_copies(first.copy_of)
 
     def with_joint_model(self, unseen: UnseenQuestions) -> "FittedAnswers":
-        """With the joint model of what all stages predict for unseen questions."""
+        """The same with the joint model of what all stages predict for unseen questions."""
         found, share = _in_one([self.join(part) for part in unseen.parts]), unseen.share_without_answer
         scores = LabelledScores(*distinct_candidates(found, unseen.questions)[:3])
         joint = JointModel.fit(*scores, share)
@@ -161,7 +161,7 @@ class FittedAnswers:
         return replace(self, joint=joint, held_out=held_out, familiarity=familiarity)
 
     def with_combination(self, combination: Combination | None) -> "FittedAnswers":
-        """With another second stage, and its joint model; without `unseen`, one that knows nothing of the corpus."""
+        """The same with another second stage and its joint model; without `unseen`, a general one."""
         other = replace(self, combination=combination, calibrated=None)
         if self.unseen is None:
             return replace(other, joint=JointModel(INITIAL), held_out=None, familiarity=None)
@@ -189,7 +189,7 @@ class FittedAnswers:
         )
 
     def _rescaled(self, platt: Calibration) -> "FittedAnswers":
-        """With the log odds of the last stage calibrated."""
+        """The same with the log odds of the last stage calibrated."""
         if self.combination is not None:
             return replace(self, combination=self.combination.then(platt))
         return replace(self, calibration=platt if self.calibration is None else self.calibration.then(platt))
@@ -198,7 +198,7 @@ class FittedAnswers:
 def fit_stages(
     settings: AnswerSettings, data: TrainingData, run: TrainingRun, keep: Callable[[FittedAnswers], None]
 ) -> None:
-    """Fit the model, then the second stage. `keep` gets the result after each, also of a fit that was cut short."""
+    """Fit the model, then the second stage. `keep` receives the result after each, even of a fit that was cut short."""
     columns, folds = joined_columns(settings), settings.recipe.folds
     fitted = fit_first_stage(settings, data, run.on_all_questions(folds) if columns else run, keep)
     if not columns:
@@ -240,14 +240,14 @@ def fit_first_stage(
 
 @contextmanager
 def _keeping_states(run: TrainingRun) -> Iterator[None]:
-    """Inside the block, what the pretrained encoder reads is reported, and kept beside the checkpoint."""
+    """Within the block, report what the pretrained encoder reads, and keep it beside the checkpoint."""
     kept = None if run.checkpoint is None else run.checkpoint.with_name(CHECKPOINT_STATES)
     with pretrained().reporting(run.note), nullcontext() if kept is None else pretrained().states_kept_in(kept):
         yield
 
 
 def _rest_of_work(settings: AnswerSettings, data: TrainingData) -> float:
-    """The share of the work that follows training: to predict unseen pairs; to train on a pair is worth three."""
+    """The share of the work that follows training: predicting unseen pairs. Training on a pair counts as three."""
     kind, unseen = model_class(settings.model), sum(part.n_pairs for part in unseen_parts(data))
     if kind.reads_states:  # reading takes far longer than training
         unseen *= READING
@@ -255,7 +255,7 @@ def _rest_of_work(settings: AnswerSettings, data: TrainingData) -> float:
 
 
 def _report_word_vectors(settings: AnswerSettings, data: TrainingData, run: TrainingRun) -> None:
-    """The first line of a fit, unless random vectors were asked for."""
+    """Report the word vectors, in the first line of a fit, unless random ones were requested."""
     if data.words.vectors is not None:
         run.note(str(data.words))
     elif settings.vectors is None:
@@ -294,7 +294,7 @@ def new_trainer(settings: AnswerSettings, data: TrainingData) -> Trainer:
 
 
 def training_threads(settings: AnswerSettings) -> AbstractContextManager[None]:
-    """Its `threads`, used as suits the training of its model."""
+    """The `threads` of the settings, used as suits the training of the model."""
     return running_on(settings.threads, model_class(settings.model).parallel_training)
 
 
@@ -330,7 +330,7 @@ def unseen_parts(data: TrainingData) -> list[QuestionAnswers]:
 def _with_joint_model(
     fitted: FittedAnswers, settings: AnswerSettings, data: TrainingData, run: TrainingRun
 ) -> FittedAnswers:
-    """Fitted on unseen questions; after an interruption on those of dev only, which is quicker."""
+    """Fit the joint model on unseen questions; after an interruption on dev questions only, which is quicker."""
     parts = unseen_parts(data)[: 1 if fitted.stopped == "interrupted" else None]
     questions = replace(parts[0], questions=tuple(question for part in parts for question in part.questions))
     found = _predict_in_parts(fitted, questions, settings, run)
@@ -341,7 +341,7 @@ def _with_joint_model(
 def _predict_in_parts(
     fitted: FittedAnswers, questions: QuestionAnswers, settings: AnswerSettings, run: TrainingRun
 ) -> list[FirstPrediction]:
-    """With progress."""
+    """Predict the parts one after the other, reporting progress."""
     found: list[FirstPrediction] = []
     pairs, part_of, noted = 0, np.arange(questions.n_questions) // QUESTIONS_AT_ONCE, time.monotonic()
     for part in range(int(part_of[-1]) + 1):
@@ -355,7 +355,7 @@ def _predict_in_parts(
 
 
 def _in_one(parts: list[Prediction]) -> Prediction:
-    """The predictions of several corpora as that of one."""
+    """The predictions of several corpora, joined as if of one."""
     pairs = np.cumsum([0, *(len(one.probability) for one in parts)])
     copy_of = [one.copy_of + begun for one, begun in zip(parts, pairs, strict=False) if one.copy_of is not None]
     return Prediction(
@@ -372,7 +372,7 @@ def _stop_if_interrupted(stopped: str) -> None:
 
 # From settings to the architecture
 
-EMBEDDING_DIM = 50  # as in the paper; where there are no vectors to take it from
+EMBEDDING_DIM = 50  # as in the paper; used if there are no vectors to take it from
 RESERVED = ("vocabulary", "vocabulary_size", "latent_dim", "embedding_dim", "fixed_words", "features", "position")
 
 
@@ -413,7 +413,7 @@ def check_settings(settings: AnswerSettings) -> None:
 
 
 def architecture_for(settings: AnswerSettings, words: AnswerWords) -> dict[str, Any]:
-    """The arguments that the model is built with: of the settings those that it takes, and `network`."""
+    """The arguments that the model is built with: those of the settings that it takes, and `network`."""
     recipe, kind = settings.recipe, model_class(settings.model)
     given = settings.embedding_dim or EMBEDDING_DIM
     sizes = {
@@ -448,7 +448,7 @@ class DevComparison:
     ranker: float
     word_count: float
     bm25: float
-    itself: str = ""  # the baseline that the ranker is, if it is one
+    itself: str = ""  # the name of the baseline, if the ranker is one
 
     @property
     def others(self) -> dict[str, float]:
@@ -470,7 +470,7 @@ class DevComparison:
 
 
 def dev_comparison(probability: np.ndarray, data: TrainingData, model: AnswerNetwork | AnswerScorer) -> DevComparison:
-    """`probability` is the ranker's, of the dev pairs."""
+    """The comparison for the ranker's `probability` of the dev pairs."""
     dev, overlap = data.dev, data.overlap
     count = overlap.features(dev).only(["word_overlap"]).values[:, 0]
     lengths = [len(candidate.words) for question in data.train.questions for candidate in question.candidates]

@@ -5,8 +5,8 @@ in the index now: after any changes the results are those of a new index of the 
 
 An index folder has `config.json`, which lists segments (`segment.py`), and one folder per segment. Segments never
 change. Added documents become a new segment; deleted ones are marked in an array beside it. `config.json` is replaced
-last and at once, so a folder is always as it was before a change or after it. Small segments are joined, and those with
-mostly deleted documents are written again, so there are never many. Nothing is pickled. `states.sqlite` is a cache
+last and atomically, so a folder is always in the state before or after a change. Small segments are joined, and those
+with mostly deleted documents are written again, so there are never many. Nothing is pickled. `states.sqlite` is a cache
 (`models/answers/state_store.py`).
 """
 
@@ -45,9 +45,9 @@ SEGMENT_CHARACTERS = 1 << 26
 
 
 class CandidateIndex:
-    """Documents that questions are answered from, for `AnswerRanker.search`.
+    """Documents that `AnswerRanker.search` answers questions from.
 
-    In memory, unless it was opened from a folder; then `add` and `delete` change the folder at once.
+    The index is in memory unless it was opened from a folder; then `add` and `delete` change the folder immediately.
 
     Parameters
     ----------
@@ -64,8 +64,8 @@ class CandidateIndex:
 
     folder: Path | None
     _segments: list[LiveSegment]
-    _next_id: int  # for a document without one
-    _next_name: int  # of a file in the folder
+    _next_id: int  # for the next document without an id
+    _next_name: int  # number of the next file in the folder
 
     def __init__(self, documents: Iterable[str | IndexedDocument]):
         self._begin(None)
@@ -120,9 +120,9 @@ class CandidateIndex:
         Parameters
         ----------
         folder : str or Path
-            Where the index goes.
+            Folder to write.
         overwrite : bool, default=False
-            Whether an index that is there may be replaced.
+            Whether to replace an existing index.
         """
         if not overwrite:
             refuse_to_overwrite(Path(folder))
@@ -241,7 +241,7 @@ class CandidateIndex:
     # Changes
 
     def _add(self, documents: Iterable[str | IndexedDocument]) -> int:
-        """Nothing changes before the last document was read."""
+        """Add documents; nothing changes until the last one has been read."""
         segments, n_replaced, n_old = list(self._segments), 0, len(self._segments)
         for chunk in chunks_of(self._with_ids(documents), SEGMENT_DOCUMENTS, SEGMENT_CHARACTERS):
             times = Counter(str(one.id) for one in chunk)
@@ -289,7 +289,7 @@ class CandidateIndex:
         return self._kept(LiveSegment(Segment.of([document for one in segments for document in one.documents()])))
 
     def _forget_states(self) -> None:
-        """What an encoder has read of documents that go must go, too."""
+        """Remove the states that an encoder has cached: those of deleted documents must not stay."""
         if self.folder is not None:
             remove_states(self.folder)
 
@@ -300,7 +300,7 @@ class CandidateIndex:
     # The folder
 
     def _begin(self, folder: Path | None) -> None:
-        """Without documents."""
+        """Start without documents."""
         self.folder, self._segments = folder, []
         self._next_id = self._next_name = 0
 
@@ -312,7 +312,7 @@ class CandidateIndex:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """No other process changes the folder meanwhile, and what others did before is known."""
+        """Keep other processes from changing the folder, and read what they have changed before."""
         if self.folder is None:
             yield
             return
@@ -349,7 +349,7 @@ class CandidateIndex:
         return LiveSegment(segment, deleted, name, deleted_name)
 
     def _kept(self, one: LiveSegment) -> LiveSegment:
-        """The segment in the folder and memory-mapped, if there is a folder and it is not there already."""
+        """The segment, saved in the folder and memory-mapped, if there is a folder and it is not there already."""
         if self.folder is None or one.name is not None:
             return one
         name = self._new_name("segment")
@@ -362,7 +362,7 @@ class CandidateIndex:
         return f"{what}-{self._next_name:06}"
 
     def _commit(self, segments: list[LiveSegment]) -> None:
-        """From now on these are the segments."""
+        """Make these the segments of the index."""
         if self.folder is not None:
             segments = [self._with_deleted_kept(one) for one in segments]
             header: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION}
@@ -389,7 +389,7 @@ class CandidateIndex:
 
 
 def _are_small(segments: Sequence[LiveSegment]) -> bool:
-    """Whether they can be one segment."""
+    """Whether they are small enough to be joined into one segment."""
     size = sum(len(one.segment.records) for one in segments)
     return sum(one.n_live for one in segments) <= SEGMENT_DOCUMENTS and size <= SEGMENT_CHARACTERS
 

@@ -66,7 +66,7 @@ def _check_positions(positions: Sequence[int | None], n_candidates: int) -> None
 
 
 def check_known(question: Question, candidates: np.ndarray, vocabulary: Vocabulary | None) -> None:
-    """The question and at least one of its candidates, [P], are known. Without a vocabulary every word is known."""
+    """Refuse an unknown question, or one without a known candidate, [P]. Without a vocabulary every word is known."""
     if not _has_known_word(question.words, vocabulary):
         raise InputError("the question has no word that the model knows; the training questions had none of them")
     if not candidates.any():

@@ -10,8 +10,8 @@ latent c, the kind of question (one answer, or a list of answers). With the rank
     P(y | m = none) = [y = 0]
 
 w_i = min(1, (K / rank of i)^2) is 1 in lists as long as those that the model was fitted on: K is 1.5 times their mean
-length. In longer ones, such as the finds of a search, candidates at the end hardly count. Their weights sum to less
-than 2 K, so a thousand poor candidates more add neither to P(none) nor to the number of right answers.
+length. In longer ones, such as search results, candidates at the end hardly count. Their weights sum to less than
+2 K, so a thousand more poor candidates add neither to P(none) nor to the number of right answers.
 
 With e = 1, none would be one more candidate with the score b + d log n. But scores tell better which candidate is right
 than whether any is, so the two get separate scales.
@@ -46,7 +46,7 @@ PRIOR_STD = 3.0  # of each parameter around its initial value: ends the fit wher
 
 
 class ParameterPrior(NamedTuple):
-    """A Gaussian prior of the parameters: it decides where the questions are too few to."""
+    """A Gaussian prior of the parameters, which decides where there are too few questions to."""
 
     mean: tuple[float, ...] = INITIAL
     std: tuple[float, ...] = (PRIOR_STD,) * len(INITIAL)
@@ -56,7 +56,7 @@ WIDE_PRIOR = ParameterPrior()
 
 
 class JointPosterior(NamedTuple):
-    """Of questions, in the order of their candidates; candidates with equal scores share P(best)."""
+    """The posterior of questions, in the order of their candidates; candidates with equal scores share P(best)."""
 
     right: np.ndarray  # [P] P(y_i = 1)
     best: np.ndarray  # [P] P(i is the right answer that ranks highest)
@@ -84,9 +84,9 @@ class JointModel:
         share: float | None = None,
         prior: ParameterPrior = WIDE_PRIOR,
     ) -> "JointModel":
-        """By maximum likelihood, from the ranker's log odds, the labels and the question of each pair, [P].
+        """Fit by maximum likelihood to the ranker's log odds, the labels and the question of each pair, [P].
 
-        `share` of the questions have no right answer, if that is known from more than these.
+        `share` is the share of questions without a right answer, if it is known from more questions than these.
         """
         answerable = np.bincount(np.unique(question_of, return_inverse=True)[1], labels == 1) > 0
         weights = question_weights(answerable, share)
@@ -112,7 +112,7 @@ class JointModel:
         return _log_likelihood(parameters, questions).numpy()  # [Q]
 
     def posterior(self, scores: np.ndarray, question_of: np.ndarray | None = None) -> JointPosterior:
-        """Of candidates, [P], and the question of each; without `question_of` all are of one question."""
+        """The posterior of candidates, [P], and of their questions; without `question_of` all belong to one."""
         question_of = np.zeros(len(scores), np.int64) if question_of is None else question_of
         order = np.lexsort((np.arange(len(scores)), -scores, question_of))  # each question's candidates, best first
         falling, question = scores[order], question_of[order]
@@ -183,7 +183,7 @@ class _Questions(NamedTuple):
 def _side_by_side(
     log_odds_of: np.ndarray, labels: np.ndarray, question_of: np.ndarray, typical_length: float
 ) -> _Questions:
-    """In the order of the numbers of questions; candidates in the order given."""
+    """Questions in the order of their numbers; candidates in the order given."""
     order = np.argsort(question_of, kind="stable")
     _, sizes = np.unique(question_of, return_counts=True)
     real = np.arange(sizes.max()) < sizes[:, None]
@@ -194,7 +194,7 @@ def _side_by_side(
 
 
 def _weights_by_rank(scores: np.ndarray, question_of: np.ndarray, full: float) -> np.ndarray:
-    """w, [P]; candidates of equal score have the same."""
+    """w, [P]; candidates with equal scores have the same weight."""
     order = np.lexsort((-scores, question_of))
     _, first, sizes = np.unique(question_of[order], return_index=True, return_counts=True)
     ranks = np.arange(1, len(scores) + 1) - np.repeat(first, sizes)
@@ -240,11 +240,11 @@ def _posterior(part: _Parts) -> tuple[Tensor, Tensor, Tensor]:
     higher_wrong = torch.cumprod(torch.cat([torch.ones_like(also[..., :1]), 1 - also[..., :-1]], -1), -1)
     lower = main.flip(1).cumsum(1).flip(1) - main  # [Q, n] P(m is a lower one)
     best = (kind * higher_wrong * (main + lower * also)).sum(0)
-    return right, torch.minimum(best, right), none  # two ways to sum the same for the top one: rounding has no say
+    return right, torch.minimum(best, right), none  # both are the same sum for the top one: ignore rounding
 
 
 def _shared(best: np.ndarray, falling: np.ndarray, question: np.ndarray) -> np.ndarray:
-    """Candidates of equal score have no order: each gets the mean of their parts."""
+    """Candidates with equal scores have no order: each gets the mean of their P(best)."""
     new = np.ones(len(falling), bool)
     new[1:] = (falling[1:] != falling[:-1]) | (question[1:] != question[:-1])
     group = np.cumsum(new) - 1
@@ -258,7 +258,7 @@ def _put_back(values: np.ndarray, order: np.ndarray) -> np.ndarray:
 
 
 def question_weights(answerable: np.ndarray, share: float | None) -> np.ndarray:
-    """Of questions, so that those without a right answer have this `share` of the weight; answerable ones weigh 1."""
+    """Weights of questions: those without a right answer get this `share` of the total; answerable ones weigh 1."""
     n_with, n_without = int(answerable.sum()), int((~answerable).sum())
     if share is None or not (n_with and n_without and 0 < share < 1):
         return np.ones(len(answerable))

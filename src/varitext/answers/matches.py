@@ -10,7 +10,7 @@ Match = tuple[str, float]  # a word of the question, in lower case, and its shar
 
 
 def matched_words(question: Sequence[str], candidates: Sequence[Sequence[str]]) -> list[tuple[Match, ...]]:
-    """Of every candidate, the largest share first. Stop words do not count; rare among the candidates counts most."""
+    """Matches of every candidate, largest share first. Stop words do not count; words in few candidates count most."""
     asked = [word for word in dict.fromkeys(map(str.lower, question)) if is_word(word) and word not in STOP_WORDS]
     number = {word: place for place, word in enumerate(asked)}
     said = [number.get(word.lower(), -1) for words in candidates for word in words]

@@ -35,16 +35,16 @@ class Prediction(NamedTuple):
     sampled: np.ndarray  # [S, P] the same for every sample of the prior
     attention: list[np.ndarray] | None = None  # P times [S, T]: the weight of each word of the answer in each sample
     read: list[Window | None] | None = None  # P times: the window that was read, None for the whole candidate
-    copy_of: np.ndarray | None = None  # [P] the row that stands for each candidate and its copies
+    copy_of: np.ndarray | None = None  # [P] the row that represents each candidate and its copies
 
     def with_ties(self, question_of: np.ndarray) -> "Prediction":
-        """Candidates of a question, [P], that differ by rounding only become equal."""
+        """Make candidates of a question, [P], equal if they differ only by rounding."""
         return self._replace(
             probability=merge_ties(self.probability, question_of), sampled=merge_ties(self.sampled, question_of)
         )
 
     def with_zero(self, unknown: np.ndarray) -> "Prediction":
-        """Candidates that are `unknown`, [P], are right with probability 0; of copies, those that are."""
+        """Give candidates that are `unknown`, [P], probability 0; of copies, only those that are unknown themselves."""
         probability, sampled = np.where(unknown, 0.0, self.probability), np.where(unknown, 0.0, self.sampled)
         copy_of = None if self.copy_of is None else np.where(unknown, np.arange(len(unknown)), self.copy_of)
         return self._replace(probability=probability, sampled=sampled, copy_of=copy_of)
@@ -56,13 +56,13 @@ class Prediction(NamedTuple):
         return Prediction(self.probability[chosen], self.sampled[:, chosen], attention, read, copy_of)
 
     def best_of(self, windows: Windows) -> "Prediction":
-        """The prediction of pairs from that of their windows: of each pair, that of the most probable window."""
+        """The prediction of pairs from that of their windows: each pair gets that of its most probable window."""
         order = np.lexsort((-self.probability, windows.pair_of))  # stable: the first of equal windows
         best = order[np.unique(windows.pair_of[order], return_index=True)[1]]
         return self._replace(read=windows.read)._at(best)
 
     def with_copies(self, copy_of: np.ndarray) -> "Prediction":
-        """The prediction of all pairs from that of the ones that stand for them, `copy_of` [P]."""
+        """The prediction of all pairs from that of the pairs that represent them, `copy_of` [P]."""
         return self._at(np.unique(copy_of, return_inverse=True)[1])._replace(copy_of=copy_of)
 
     def _at(self, rows: np.ndarray) -> "Prediction":
@@ -88,7 +88,7 @@ def predict(model: AnswerNetwork, batches: PairBatches, samples: int, seed: int,
         encoding = model.encode(batch)
         h = prior_samples(model, encoding, batch, samples if model.has_latent else 1, seed)  # [S, Q, K]
         h = h.index_select(1, batch.question_of)  # [S, P, K]
-        # in double precision: a float32 so near to 1 that it is 1 would tie answers that differ
+        # in double precision: float32 rounds values near 1 to 1, which would tie answers that differ
         found.append(model.logits(h, encoding).double().sigmoid().cpu())
         if attention and (given := model.attention_given(h, encoding)) is not None:
             weights += _of_each_pair(given, batch)
@@ -115,7 +115,7 @@ def _noise(seed: int, samples: int, latent_dim: int) -> Tensor:
 
 
 def _of_each_pair(weights: Tensor, batch: PairBatch) -> list[np.ndarray]:
-    """Of `weights` [S, P, T], those of each answer's own words, [S, T]."""
+    """From `weights` [S, P, T], those of each answer's own words, [S, T]."""
     lengths = batch.answers.mask.sum(1).tolist()
     every = weights.double().cpu().numpy()
     return [every[:, row, :length] for row, length in enumerate(lengths)]
@@ -151,11 +151,11 @@ class Calibration:
         return self.scale * scores + self.shift
 
     def then(self, other: "Calibration") -> "Calibration":
-        """This one, and the other on its result."""
+        """This calibration followed by the other."""
         return Calibration(other.scale * self.scale, other.scale * self.shift + other.shift)
 
     def join(self, prediction: Prediction) -> Prediction:
-        """The mean of samples and every one of them, calibrated."""
+        """The prediction with the mean over samples, and every sample, calibrated."""
         sampled = self.probability(prediction.sampled)
         return prediction._replace(probability=self.probability(prediction.probability), sampled=sampled)
 
@@ -218,13 +218,13 @@ class Combination:
         return expit(regression.log_odds(_within_and_between(standardised, features.question_of)))
 
     def then(self, calibration: Calibration) -> "Combination":
-        """This one, with its log odds calibrated."""
+        """This combination with its log odds calibrated."""
         within, between = (tuple(calibration.scale * one for one in weights) for weights in (self.within, self.between))
         intercept = calibration.scale * self.intercept + calibration.shift
         return replace(self, within=within, between=between, intercept=intercept)
 
     def join(self, prediction: Prediction, features: PairFeatures) -> Prediction:
-        """The mean of samples and every one of them, combined."""
+        """The prediction with the mean over samples, and every sample, combined with the features."""
         sampled = np.stack([self.probability(one, features) for one in prediction.sampled])
         return prediction._replace(probability=self.probability(prediction.probability, features), sampled=sampled)
 

@@ -157,10 +157,10 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         columns : QuestionColumns, default=USUAL_COLUMNS
             Column names of a table.
         optimizer : callable, default=None
-            From a list of parameters to a `torch.optim.Optimizer`, whose learning rate is the peak. None: AdamW with
+            Maps a list of parameters to a `torch.optim.Optimizer`, whose learning rate is the peak. None: AdamW with
             `learning_rate`. To resume, pass the same one.
         schedule : callable, default=None
-            From the share of training that is done, 0 to 1, to a factor of the learning rate. None: warm-up, then a
+            Maps the share of training that is done, 0 to 1, to a factor of the learning rate. None: warm-up, then a
             cosine to zero.
 
         Returns
@@ -182,13 +182,13 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         Parameters
         ----------
         counts, position : bool
-            What the second stage adds; neither: no second stage.
+            What the second stage adds. If both are False, there is no second stage.
 
         Returns
         -------
         AnswerRanker
-            A new ranker that shares the network. P(best), P(none) and answer sets are fitted again; after a load the
-            questions for that are missing, and `calibrate` gives them.
+            A new ranker that shares the network. P(best), P(none) and answer sets are fitted again. After a load the
+            questions for that are missing; call `calibrate` to fit them.
         """
         check_is_fitted(self)
         other = copy.copy(self)
@@ -205,8 +205,8 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
     def calibrate(self, questions: QuestionSource, columns: QuestionColumns = USUAL_COLUMNS) -> "AnswerRanker":
         """Refit the probabilities, P(none) and the thresholds of abstention for another domain.
 
-        Some 50 labelled questions of that domain suffice. The network and the order of its rankings stay. What it
-        gains is in `fitted_.calibrated`, cross-validated over these questions.
+        Some 50 labelled questions of that domain suffice. The network and the order of its rankings do not
+        change. `fitted_.calibrated` records the gain, cross-validated over these questions.
 
         Parameters
         ----------
@@ -228,10 +228,10 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
     # Prediction
 
     def predict_proba(self, question_answers: QuestionAnswers, samples: int | None = None) -> np.ndarray:
-        """The probability that each candidate is right, for each pair by itself; `rank` has the joint posterior.
+        """The probability that each candidate is right, for each pair on its own; `rank` has the joint posterior.
 
-        The mean over samples of the prior, combined with counts and position if so fitted. A candidate without a known
-        word has probability 0, and candidates that differ by rounding only are equal. Labels are not read.
+        It is the mean over samples of the prior, combined with counts and position if so fitted. A candidate without a
+        known word has probability 0, and candidates that differ only by rounding are equal. Labels are not read.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         return ordered.restore_order(self._predict(ordered.question_answers, samples).probability)
 
     def sample_proba(self, question_answers: QuestionAnswers, samples: int | None = None) -> np.ndarray:
-        """The same for every sample of the prior: each row is one ranking of the candidates.
+        """`predict_proba` for every sample of the prior: each row is one ranking of the candidates.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         Returns
         -------
         ndarray of shape (samples, pairs)
-            One row only for a model without a latent variable.
+            A model without a latent variable returns one row.
         """
         ordered = canonical_order(question_answers)
         return ordered.restore_order(self._predict(ordered.question_answers, samples).sampled)
@@ -442,7 +442,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         )
 
     def abstention_threshold(self, precision: float) -> float:
-        """The value of `abstain` with which the first candidate is right in a share `precision` of the answered dev
+        """The value of `abstain` at which the first candidate is right in a share `precision` of the answered dev
         questions: 0.5, 0.6, 0.7, 0.8, 0.9 or 0.95. InputError if no threshold reaches it.
 
         Returns
@@ -459,7 +459,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         return threshold
 
     def answer_set(self, ranking: Ranking, coverage: float = 0.9) -> AnswerSet:
-        """The first candidates of a ranking, as many as a stated coverage needs.
+        """The first candidates of a ranking, as many as the coverage requires.
 
         Parameters
         ----------
@@ -491,9 +491,9 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         Parameters
         ----------
         folder : str or Path
-            Where the model goes.
+            Folder to write.
         overwrite : bool, default=False
-            Whether a model that is there may be replaced.
+            Whether to replace an existing model.
         """
         check_is_fitted(self)
         if self.fitted_.stopped == UNTRAINED and self.fitted_.calibrated is None:
@@ -524,7 +524,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         Parameters
         ----------
         stored, folder, trust
-            What `varitext.store` read, from where, and as for `load`.
+            The model that `varitext.store` read, its folder, and `trust` as for `load`.
 
         Returns
         -------
@@ -555,7 +555,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         self.fitted_ = fitted
 
     def _states_beside(self, index: CandidateIndex) -> AbstractContextManager[None]:
-        """A pretrained encoder keeps what it reads beside an index that is in a folder."""
+        """Keep the states that a pretrained encoder reads beside an index that is in a folder."""
         if index.folder is None or not self.fitted_.network.reads_states:
             return nullcontext()
         return pretrained().states_kept_in(index.folder / NAME)
@@ -570,7 +570,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         return other
 
     def _check_ready(self, abstain: float | None = None) -> None:
-        """It is fitted, or of a kind that needs no fit."""
+        """Refuse a ranker that needs a fit and has none."""
         if not hasattr(self, "fitted_") and ranks_untrained(self):
             self._take(untrained(self))
         check_is_fitted(self)
@@ -594,7 +594,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         return rankings_of(ordered, found, posterior, known, abstain)
 
     def _posterior(self, found: Prediction, question_answers: QuestionAnswers) -> RankingPosterior:
-        """By the joint model; nearer to chance for questions unlike those of the fit."""
+        """The posterior by the joint model; closer to chance for questions unlike those of the fit."""
         fitted = self.fitted_
         if fitted.familiarity is None:
             return ranking_posterior(fitted.joint, found, question_answers)

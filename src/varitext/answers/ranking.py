@@ -1,4 +1,4 @@
-"""What comes out of an answer ranker: the posterior of a ranking, rankings of candidates, records of an evaluation."""
+"""The output of an answer ranker: the posterior of a ranking, rankings of candidates, records of an evaluation."""
 
 import dataclasses
 import zlib
@@ -40,7 +40,7 @@ from varitext.evaluation.ranking import (
     ranking_record,
 )
 
-# What a user gets
+# Records for users
 
 
 @dataclass(frozen=True)
@@ -141,13 +141,13 @@ class Ranking:
 
 @dataclass(frozen=True)
 class AnswerSet:
-    """Candidates of a ranking that hold a right answer with a stated probability.
+    """Candidates of a ranking that include a right answer with a stated probability.
 
     Attributes
     ----------
     candidates : tuple of RankedCandidate
-        The first ones of the ranking, at least one. Of questions that have a right answer, a share `coverage` have one
-        in this set.
+        The first candidates of the ranking, at least one. Of the questions that have a right answer, a share
+        `coverage` have one in this set.
     none : bool
         Whether "no candidate is right" remains possible: true for a share `coverage` of the questions without one.
     coverage : float
@@ -160,7 +160,7 @@ class AnswerSet:
 
 
 def answer_set(ranking: Ranking, held_out: HeldOutQuestions, coverage: float) -> AnswerSet:
-    """Which candidates it takes was learned from the `held_out` questions (`evaluation/conformal.py`)."""
+    """The set whose limits were learned from the `held_out` questions (`evaluation/conformal.py`)."""
     best = np.array([one.probability_best for one in ranking.candidates])
     rank, none = np.array([one.rank for one in ranking.candidates]), np.array([ranking.probability_none])
     chosen = mass_above(best, none, -rank, np.zeros(len(best), np.int64)) <= held_out.set_limit(coverage)
@@ -191,7 +191,7 @@ class AnswerEvaluation:
     baselines : tuple of Baseline
         Word count, BM25 and untrained MiniLM on the same questions, each with a paired test.
     n_unfamiliar : int
-        Questions, of all, that look unlike those that the ranker was fitted on (`Ranking.unfamiliar`).
+        Number of questions, of all, that look unlike those that the ranker was fitted on (`Ranking.unfamiliar`).
     """
 
     ranking: RankingRecord
@@ -245,10 +245,10 @@ def ranking_posterior(
     question_answers: QuestionAnswers,
     unfamiliar: Sequence[str | None] = (),
 ) -> RankingPosterior:
-    """By the joint model of the labels. A candidate with probability 0 is one that cannot be right.
+    """The posterior by the joint model of the labels. A candidate with probability 0 cannot be right.
 
-    Copies are one candidate there: they have the same P(right) and share its P(best) equally. Of questions that are
-    `unfamiliar`, [Q], the posterior is widened.
+    The model counts copies as one candidate: they have the same P(right) and share its P(best) equally. The posterior
+    of questions that are `unfamiliar`, [Q], is widened.
     """
     question_of, distinct = question_answers.groups, distinct_candidates(prediction, question_answers)
     possible = np.bincount(distinct.of_pair, prediction.probability) > 0
@@ -318,7 +318,7 @@ def rankings_of(
     known: np.ndarray,
     abstain: float | None,
 ) -> list[Ranking]:
-    """One for each question, in the order in which they were given; the other arguments are in canonical order."""
+    """One ranking per question, in the order in which they were given; the other arguments are in canonical order."""
     found: list[tuple[int, Ranking]] = []
     assert posterior.none is not None  # not conditioned on an answer
     rows, questions = rows_of(ordered.question_answers.groups), ordered.question_answers.questions
@@ -398,7 +398,7 @@ def _matches_by_row(question: Question, words: list[tuple[str, ...]], copy_of: n
 def answer_evaluation(
     question_answers: QuestionAnswers, prediction: Prediction, posterior: RankingPosterior, protocol: str, seed: int
 ) -> AnswerEvaluation:
-    """`seed` is of the bootstrap.
+    """The record of an evaluation; `seed` is that of the bootstrap.
 
     Under a protocol that counts only questions with a right answer, probabilities are conditioned on there being one.
     """

@@ -1,12 +1,12 @@
-"""Fit probabilities to the scores of some labelled questions; the order of every ranking stays.
+"""Fit probabilities to the scores of some labelled questions; the order of every ranking is kept.
 
 Scores become log odds by Platt scaling, and these go into the joint model of a question's candidates. Fifty questions
 are few for its nine parameters, so a Gaussian prior holds them near the values that they had: levels (b and r_c) are
 free, since how many answers are right differs most between domains, and slopes less so. `SPREAD` was chosen by
 transfer between training questions of WikiQA and QASent, both ways; `python -m lab calibrate_any` measures the choice.
 
-What is reported, and thresholds and answer sets, come from cross-validation: every question is predicted by a fit to
-the others.
+The reported figures, the thresholds and the answer sets come from cross-validation: every question is predicted by a
+fit to the others.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ UNCHANGED = Calibration(1.0, 0.0)
 
 
 class LabelledScores(NamedTuple):
-    """Of candidates, [P]: scores, higher is better; labels, 1 for right; questions, numbered from 0."""
+    """Candidates, [P], with scores (higher is better), labels (1 for right) and questions (numbered from 0)."""
 
     scores: np.ndarray
     labels: np.ndarray
@@ -49,7 +49,7 @@ class LabelledScores(NamedTuple):
         )
 
     def check(self) -> None:
-        """There is enough to learn from."""
+        """Refuse data that is not enough to learn from."""
         n_questions, what = len(self.answerable), "calibration needs questions with right and with wrong candidates"
         if n_questions < MIN_QUESTIONS:
             raise InputError(f"{n_questions} labelled questions are too few: calibration needs {MIN_QUESTIONS}")
@@ -79,7 +79,7 @@ class ScoreModel:
 
 @dataclass(frozen=True)
 class ProbabilityQuality(DictRecord):
-    """Of probabilities on labelled questions."""
+    """Quality of probabilities on labelled questions."""
 
     log_loss: float  # nats per candidate
     ece: float  # of P(right)
@@ -99,7 +99,7 @@ class CrossValidated(NamedTuple):
 
 
 def cross_validated(data: LabelledScores, parameters: tuple[float, ...] = INITIAL) -> CrossValidated:
-    """Every question by a fit to the other folds, in which questions with and without an answer are even."""
+    """Predict every question by a fit to the other folds; both kinds of questions are spread evenly over the folds."""
     order = np.lexsort((np.random.default_rng(0).permutation(len(data.answerable)), data.answerable))
     fold_of = np.empty(len(order), np.int64)
     fold_of[order] = np.arange(len(order)) % FOLDS
@@ -128,7 +128,7 @@ def _unlabelled(data: LabelledScores) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class CalibrationReport(DictRecord):
-    """On what a ranker was calibrated, and the quality of its probabilities there."""
+    """The questions that a ranker was calibrated on, and the quality of its probabilities there."""
 
     corpus: str
     part: str

@@ -42,9 +42,9 @@ class IndexedDocument:
     text : str
         The text, of any length.
     id : str, optional
-        A name that no other document of the index has. Numbered from 0 if omitted.
+        Unique id of the document in the index. Numbered from 0 if omitted.
     metadata : dict, optional
-        Whatever else should come back with the document, as JSON has it.
+        Other values to return with the document, as JSON.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Segment:
 
     @classmethod
     def of(cls, documents: Sequence[IndexedDocument]) -> "Segment":
-        """Of documents that all have an id."""
+        """The segment of documents that all have an id."""
         numbers: dict[str, int] = {}
         occurrences, lengths, lines = array("I"), array("I"), []
         for one in documents:
@@ -106,7 +106,7 @@ class Segment:
         return len(self.lengths)
 
     def postings(self, term: np.uint64) -> Postings:
-        """Of a word, by its hash."""
+        """The postings of a word, by its hash."""
         row = int(np.searchsorted(self.terms, term))
         if row == len(self.terms) or self.terms[row] != term:
             return Postings(self.documents[:0], self.counts[:0])
@@ -124,7 +124,7 @@ class Segment:
 
     @classmethod
     def open(cls, folder: Path) -> "Segment":
-        """Nothing is read but the sizes."""
+        """Open a segment folder; only the sizes are read."""
         try:
             mapped = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in ARRAYS}
             mapped["records"] = np.memmap(folder / RECORDS, np.uint8, "r")
@@ -151,7 +151,7 @@ class LiveSegment:
     """A segment and which of its documents are deleted, with their names in the folder of the index."""
 
     segment: Segment
-    deleted: np.ndarray | None = None  # [N] bool; None: none is
+    deleted: np.ndarray | None = None  # [N] bool; None: none are
     name: str | None = None
     deleted_name: str | None = None
 
@@ -193,8 +193,8 @@ class LiveSegment:
     def best(self, terms: np.ndarray, weights: np.ndarray, mean_length: float, n: int) -> tuple[np.ndarray, np.ndarray]:
         """The n best places by BM25 and their scores, in the order of places, or more if some tie.
 
-        The weights descend. Once the words that are left cannot lift any other document among the n best, only these
-        few are looked up for them: frequent words have the most postings and the least weight.
+        The weights descend. Once the remaining words cannot lift any other document into the n best, they are looked up
+        for these few only: frequent words have the most postings and the least weight.
         """
         scores = np.zeros(len(self.segment)) if self.deleted is None else np.where(self.deleted, -np.inf, 0.0)
         relative = self.segment.lengths / mean_length
@@ -232,7 +232,7 @@ ARRAYS = tuple(one.name for one in fields(Segment) if one.name != "records")
 
 
 def index_words(text: str) -> list[str]:
-    """In lower case, without punctuation, which includes the full stop of every sentence of a longer text."""
+    """The words in lower case, without punctuation, and without the full stop of every sentence of a longer text."""
     return [indexed_form(word) for word in sentence_words(text) if is_word(word)]
 
 
@@ -260,7 +260,7 @@ def _integers(values: "array[int]") -> np.ndarray:
 
 
 def chunks_of(documents: Iterable[IndexedDocument], most: int, characters: int) -> Iterator[list[IndexedDocument]]:
-    """Lists of at most so many documents and, unless one is longer, so many characters."""
+    """Lists of at most `most` documents and, unless a single one is longer, of at most `characters` characters."""
     chunk: list[IndexedDocument] = []
     size = 0
     for one in documents:

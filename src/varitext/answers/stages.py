@@ -1,7 +1,7 @@
 """The first stage of a ranker, before counts and position join: networks, or a scorer.
 
 Networks are trained by gradients on batches of word numbers. An ensemble of them, trained from different seeds, ranks
-by their mean log odds: what they differ in came from the seed, so the mean ranks better than any of them, and each
+by their mean log odds: their differences come from the seed, so the mean ranks better than any of them, and each
 adds samples of the ranking. A scorer is fitted on the questions themselves, without gradients.
 """
 
@@ -46,7 +46,7 @@ MEMBERS = "members"  # in the architecture of an ensemble: the number of network
 
 
 def training_settings(settings: AnswerSettings, epochs: int) -> TrainingSettings:
-    """Of one network; the time limit is shared with the networks of folds and ensemble."""
+    """Settings for one network; the time limit is shared with the networks of folds and ensemble."""
     recipe, kind = settings.recipe, model_class(settings.model)
     networks = settings.ensemble * (1 + recipe.folds * bool(joined_columns(settings)))
     return TrainingSettings(
@@ -147,7 +147,7 @@ class NetworkStage:
             model.to(device)
 
     def stored_weights(self) -> dict[str, Tensor]:
-        """Those of an ensemble by number; fixed word vectors, the same for all, are stored once, in 16 bits."""
+        """The weights, in an ensemble by number; fixed word vectors, the same for all, are stored once, in 16 bits."""
         weights = {FIXED_VECTORS: self.model.state_dict()[FIXED_VECTORS].half()}  # exact: `learn_words` rounded them
         for prefix, model in zip(_prefixes(len(self.models)), self.models, strict=True):
             own = {f"{prefix}{name}": value for name, value in model.state_dict().items() if name != FIXED_VECTORS}
@@ -200,7 +200,7 @@ class EnsembleTraining:
 
     @property
     def state(self) -> TrainingState:
-        """As of one long run; the last record is of the ensemble as a whole."""
+        """The state as of one long run; the last record is that of the whole ensemble."""
         self.stage.ready()
         found = self.stage.predict(self.data.dev, self.settings.prediction_samples, self.settings.seed).probability
         ranking = ranking_record(found, self.data.dev.labels, self.data.dev.groups)
@@ -215,7 +215,7 @@ class EnsembleTraining:
 
 
 def network_inputs(model: AnswerNetwork, question_answers: QuestionAnswers, overlap: Overlap) -> PairInputs:
-    """What the network asks to read beside the numbers of words."""
+    """The inputs that the network reads besides the word numbers."""
     columns = _pair_columns(model.pair_columns, question_answers, overlap)
     words = word_features(question_answers, overlap) if model.reads_word_features else None
     if model.reads_likeness:
@@ -240,7 +240,7 @@ def _pair_columns(names: Sequence[str], question_answers: QuestionAnswers, overl
 def _with_likeness(
     question_answers: QuestionAnswers, columns: np.ndarray | None, words: list[PairWordFeatures] | None
 ) -> tuple[np.ndarray, list[PairWordFeatures]]:
-    """Three columns before the others, and one after the other features of every word."""
+    """Add three columns before the others, and one after the other features of every word."""
     from varitext.models.answers.minilm import general_columns, general_log_odds, likeness_of
 
     alike = likeness_of(question_answers)
@@ -254,12 +254,12 @@ def _with_likeness(
 
 
 def _as_column(cosine: np.ndarray) -> np.ndarray:
-    """From 0 .. 1, where nearly all are, to -1 .. 1."""
+    """Map cosines from 0 .. 1, where nearly all are, to -1 .. 1."""
     return (2 * cosine[:, None] - 1).astype(np.float32)  # [T, 1]
 
 
 def _states(question_answers: QuestionAnswers) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Of the words of every question and of every pair's answer."""
+    """The states of the words of every question and of every pair's answer."""
     from varitext.models.answers.pretrained import pretrained
 
     asked = [question.words for question in question_answers.questions]
@@ -340,7 +340,7 @@ FirstStage = NetworkStage | ScorerStage
 def check_stage(
     kind: type[AnswerModel], architecture: dict[str, Any], overlap: Overlap, weights: dict[str, Tensor], folder: Path
 ) -> None:
-    """Refuse an architecture that is not that of the weights, before `build_stage` builds it."""
+    """Refuse an architecture that does not match the weights, before `build_stage` builds it."""
     own, members = dict(architecture), architecture.get(MEMBERS, 1)
     own.pop(MEMBERS, None)
     if issubclass(kind, AnswerScorer):

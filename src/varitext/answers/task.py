@@ -123,7 +123,7 @@ class AnswerTask:
 
 
 def mean_over_pairs(cost: Tensor, batch: PairBatch, of_questions: bool) -> Tensor:
-    """Of pairs [P], weighted by the candidates each stands for; or of questions [Q], over all their pairs."""
+    """The mean over pairs [P], weighted by the candidates each stands for; or, of questions [Q], over their pairs."""
     if of_questions:
         return cost.sum() / batch.weights.sum()
     return (batch.weights * cost).mean() / batch.weights.mean()
@@ -132,7 +132,7 @@ def mean_over_pairs(cost: Tensor, batch: PairBatch, of_questions: bool) -> Tenso
 def listwise_loss(logits: Tensor, batch: PairBatch) -> Tensor:
     """The mean over questions with a right answer of -log p(a right one), p the softmax of their candidates' logits.
 
-    If a question has several right answers, the mean of theirs, weighted by their gains. Shifting the logits, [P], of
+    With several right answers it is the mean over them, weighted by their gains. Shifting the logits, [P], of
     all candidates of a question changes nothing: it is a loss of rankings. A wrong answer is weighted by the number it
     stands for.
     """
@@ -148,7 +148,7 @@ def listwise_loss(logits: Tensor, batch: PairBatch) -> Tensor:
 
 
 class _HeldOut(NamedTuple):
-    """Of held-out pairs, under h of the prior, of the posterior, and of another question.
+    """Values for held-out pairs under h of the prior, of the posterior, and of another question.
 
     B examples are the pairs, or the questions if all pairs of one share its h.
     """

@@ -1,7 +1,7 @@
 """What a fit learns from: training questions, dev questions that choose when to stop, words, epochs; and folds.
 
 All candidates of a WikiQA question come from one page, so position and length help more there than the words that are
-asked about. Networks that `mixes_lists` therefore see some questions a second time, without positions, among candidates
+asked about. Networks with `mixes_lists` therefore see some questions a second time, without positions, among candidates
 of other questions: those that BM25 finds and random ones.
 
 The second stage learns how far to trust a network beside counts and position. On its own training pairs a network is
@@ -39,7 +39,7 @@ from varitext.training.optimizer import ADAMW, Optimization
 from varitext.training.settings import PartOfProgress, Progress, ProgressWithRest
 
 MAX_LEFT_OUT = 1500  # questions: more would add time and little information
-MIXED_EVERY = 4  # training questions, one is also seen in a mixed list
+MIXED_EVERY = 4  # one training question in four is also seen in a mixed list
 FOUND, DRAWN, OWN = 16, 4, 8  # candidates of a mixed list: of other questions by BM25 and at random, and its own wrong
 MAX_EPOCHS = 30  # for a few dozen questions
 
@@ -50,7 +50,7 @@ def questions_to_learn(settings: AnswerSettings) -> str:
 
 
 def most_wrong_answers(settings: AnswerSettings) -> int | None:
-    """Per question and epoch; None: all, as where the candidates of a question share its h."""
+    """Wrong answers per question and epoch; None: all, as for models where the candidates of a question share its h."""
     return None if model_class(settings.model).latent_of_question else settings.recipe.most_wrong
 
 

@@ -1,9 +1,9 @@
-"""Candidates longer than a sentence, read in overlapping windows: the best window speaks for its candidate.
+"""Candidates longer than a sentence, read in overlapping windows: the best window counts for its candidate.
 
 A window is a run of whole sentences with at most `WINDOW` words; a sentence that is longer is divided. Each window
-begins a sentence after the one before. Of more windows than `MAX_WINDOWS` those with most words of the question are
-read. All windows of a question's candidates are ranked as one list, so that features relative to the list see what the
-model sees.
+begins one sentence after the previous one. If there are more than `MAX_WINDOWS`, those with the most words of the
+question are read. All windows of a question's candidates are ranked as one list, so that features relative to the list
+see what the model sees.
 """
 
 import math
@@ -58,7 +58,7 @@ def in_windows(question_answers: QuestionAnswers) -> Windows:
 
 
 def best_windows(question_answers: QuestionAnswers) -> QuestionAnswers:
-    """Long candidates cut to the window with most words of the question: what training reads."""
+    """Long candidates cut to the window with the most words of the question: what training reads."""
     questions = []
     for question in question_answers.questions:
         cut = (windows_of(candidate, question, 1)[0] for candidate in question.candidates)

@@ -53,7 +53,7 @@ __all__ = [
 
 
 class NamedSource(Protocol):
-    """What the module of anything to fetch has."""
+    """The interface of a module for something that can be fetched."""
 
     @property
     def NAME(self) -> str: ...
@@ -72,7 +72,7 @@ class NamedSource(Protocol):
 
 
 class NamedCorpus(NamedSource, Protocol):
-    """What the module of a named corpus has."""
+    """The interface of the module of a named corpus."""
 
     def load(self, part: str, data_dir: Path | None = None) -> Documents | QuestionAnswers: ...
 
@@ -153,7 +153,7 @@ def load_as(
     columns: Columns,
     progress: own_files.Progress | None = None,
 ) -> Documents:
-    """The same as `load_documents`, with the columns in one record; files tell `progress` how far they are read."""
+    """The same as `load_documents`, with the columns in one record; `progress` follows the reading of files."""
     if corpus == own_files.STANDARD_INPUT:
         return own_files.load_standard_input(columns)
     if not (module := _named(corpus)):
@@ -237,7 +237,7 @@ def holds_questions(corpus: str | Path, columns: QuestionColumns = USUAL_COLUMNS
 
 
 def default_protocol(corpus: str) -> str:
-    """Which questions most papers count: those with a right answer, and of QASent those with a wrong one too."""
+    """The protocol of most papers: questions with a right answer, and for QASent also with a wrong one."""
     return _PROTOCOLS.get(corpus, "answerable")
 
 
@@ -270,7 +270,7 @@ def place_of(corpus: Mapping[str, str]) -> str | None:
 def load_again(
     corpus: Mapping[str, str], part: str, data_dir: str | Path | None, text_column: str | None = None
 ) -> Documents:
-    """A part of it, read as for the fit. The part that the model was fitted on must be unchanged."""
+    """A part of the corpus, read as for the fit. The part that the model was fitted on must be unchanged."""
     place, name = place_of(corpus), corpus["name"]
     if place is None:
         raise InputError(f"{name}, which the model was fitted on, is not here")

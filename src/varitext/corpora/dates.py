@@ -83,7 +83,7 @@ LONGEST = {"day": 40, "week": 280, "month": 1200, "quarter": 3600}  # largest ra
 
 
 def suitable_bins(days: Sequence[datetime]) -> str:
-    """The shortest bins of which the dates fill at most about forty."""
+    """The shortest bins such that the dates fill at most about forty of them."""
     reach = (max(days) - min(days)).days if days else 0
     return next((name for name, longest in LONGEST.items() if reach <= longest), "year")
 
@@ -111,7 +111,7 @@ def all_bins(names: Sequence[str]) -> list[str]:
 
 
 def _first_day(name: str, bins: str) -> datetime | None:
-    """None if these bins have no such name."""
+    """The first day of a bin; None if these bins have no such name."""
     year, _, quarter = name.partition("-Q")
     patterns = {"day": "%Y-%m-%d", "week": "%G-W%V-%u", "month": "%Y-%m", "quarter": "%Y-%m", "year": "%Y"}
     texts = {"week": f"{name}-1", "quarter": f"{year}-{3 * int(quarter) - 2}" if quarter in tuple("1234") else ""}

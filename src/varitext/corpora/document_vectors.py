@@ -1,6 +1,6 @@
 """Sentence vectors of documents: the user's own matrix, one row per document, beside the counts of their words.
 
-Counts with vectors are counts: a choice of rows chooses both, and what knows counts only ignores the vectors.
+Counts with vectors are counts: selecting rows selects both, and code that only knows counts ignores the vectors.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class VectorOrigin(DictRecord):
 class CountsWithVectors(csr_matrix):
     """Counts, [D, V], and `vectors`, [D, E]: a row of NaN is a document without one."""
 
-    vectors: np.ndarray | None = None  # None in what arithmetic makes of it
+    vectors: np.ndarray | None = None  # None in the result of arithmetic
 
     @classmethod
     def of(cls, counts: csr_matrix, vectors: np.ndarray) -> "CountsWithVectors":

@@ -171,7 +171,7 @@ def _ids(values: Column, column: str, where: str) -> tuple[str, ...]:
 
 
 def _labels(table: Mapping[str, Column], wanted: str | None, where: str) -> tuple[str, ...] | None:
-    """A column asked for may have gaps; "label" is used automatically only if it has none."""
+    """A requested column may have gaps; "label" is used automatically only if it has none."""
     if wanted is None:
         labels = table.get(LABEL_COLUMN, ())
         return tuple(map(str, labels)) if len(labels) and not any(map(is_missing, labels)) else None
@@ -184,7 +184,7 @@ def _labels(table: Mapping[str, Column], wanted: str | None, where: str) -> tupl
 
 
 def _plain(value: Any) -> str:
-    """As a person would write it: spreadsheets hold whole numbers as 3.0, and days as midnights."""
+    """A value as a person would write it: spreadsheets hold whole numbers as 3.0, and days as midnights."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value.isoformat() if isinstance(value, (date, datetime)) else str(value)

@@ -48,7 +48,7 @@ STANDARD_INPUT = "-"
 FIRST_ROWS = 1000  # of a table, from which the column of text is chosen
 FEAT_LINES = 1000  # at a time
 TOLD_EVERY = 1000  # texts
-Progress = Callable[[int, float | None], None]  # is told the documents read, and the share of the file, now and then
+Progress = Callable[[int, float | None], None]  # called with the documents and the share of the file read
 
 
 class TextRow(NamedTuple):
@@ -268,7 +268,7 @@ def _held(value: Any) -> str:
 
 
 def _unnamed_texts(content: bytes, where: str, columns: Columns) -> Iterator[TextRow]:
-    """Of standard input, whose kind its content shows."""
+    """The texts of standard input; its content shows the format."""
     stream: io.BufferedReader = io.BufferedReader(io.BytesIO(content))
     if content[:4] == b"PAR1":
         return _table_texts(READERS[".parquet"](stream, where, columns.encoding), where, columns)

@@ -135,7 +135,7 @@ def load(
 ) -> QuestionAnswers:
     """A part of `path`; a file is loaded whole. Unless it must be `labelled`, labels are ignored and count as wrong.
 
-    If it must and has no labels, every answer counts as right, with a warning.
+    If it must be labelled and is not, every answer counts as right, with a warning.
     """
     if path.is_dir():
         file = _part(path, part)
@@ -190,7 +190,7 @@ def _questions(rows: Iterable[Row], where: str, columns: QuestionColumns, labell
 
 
 def _first_of(rows: Iterable[Row]) -> tuple[Row | None, Iterable[Row]]:
-    """The first row, and all of them."""
+    """The first row, and an iterable of all rows."""
     rows = iter(rows)
     first = next(rows, None)
     return first, rows if first is None else itertools.chain([first], rows)
@@ -258,7 +258,7 @@ def _question(row: Row, column: str) -> str:
 
 
 def _answer(row: Row, column: str) -> str:
-    """It may be empty: such a candidate ranks last."""
+    """The answer, which may be empty: such a candidate ranks last."""
     return "" if is_missing(row.values[column]) else _text(row, column, "answer")
 
 

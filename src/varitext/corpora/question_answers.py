@@ -75,7 +75,7 @@ class Candidate(NamedTuple):
     metadata : mapping, optional
         The other columns of its row, if it was read to be ranked.
     gain : float, optional
-        Its grade, or log(1 + count) of its clicks, if the file has any: what it weighs among the right answers of its
+        Its grade, or log(1 + count) of its clicks, if the file has any: its weight among the right answers of its
         question in training, and in nDCG.
     """
 

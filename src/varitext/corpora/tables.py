@@ -1,7 +1,7 @@
 """Tables, one row at a time: .jsonl, .csv, .tsv, .xlsx and .parquet files, compressed or not, in any encoding.
 
-Held at a time are a line of .jsonl, a row of .csv or .xlsx, some rows of .parquet. A gzipped .parquet and a .xlsx are
-decompressed in memory.
+Memory holds one line of .jsonl, one row of .csv or .xlsx, or some rows of .parquet at a time. A gzipped .parquet and a
+.xlsx are decompressed in memory.
 """
 
 import codecs

@@ -159,7 +159,7 @@ Entry = tuple[str, np.ndarray]  # a word and its vector, [dim]
 
 
 def entries(stream: io.BufferedIOBase, where: str, wanted: Wanted) -> Iterator[Entry]:
-    """Of a text or binary file: word2vec starts with a line "words dim", GloVe with the first word and its vector."""
+    """The entries of a file: word2vec starts with a line "words dim", GloVe with the first word and its vector."""
     first = stream.readline()
     fields = first.split()
     if not fields and not stream.read(1):

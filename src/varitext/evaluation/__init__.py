@@ -1,4 +1,4 @@
-"""How good a model is, each measure in its own file."""
+"""Measures of the quality of a model, each in its own file."""
 
 import importlib
 from typing import TYPE_CHECKING, Any

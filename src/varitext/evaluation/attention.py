@@ -3,12 +3,12 @@
 import math
 from collections.abc import Sequence
 
-STRONGEST = 8.0  # times the equal weight: what is drawn as dark as it gets
-FOCUSED = 0.6  # of the words, at most, that the weights are spread over if they explain anything
+STRONGEST = 8.0  # times the equal weight: drawn in the darkest shade
+FOCUSED = 0.6  # of the words: weights that explain anything are spread over no more than this share
 
 
 def times_equal(weights: Sequence[float]) -> list[float]:
-    """Each weight over what it would be if all were the same; the weights sum to one."""
+    """Each weight divided by what it would be if all were equal; the weights sum to one."""
     return [weight * len(weights) for weight in weights]
 
 

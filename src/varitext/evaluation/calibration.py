@@ -32,7 +32,7 @@ class ReliabilityCurve(NamedTuple):
     upper: np.ndarray
     mean_probability: np.ndarray
     share_right: np.ndarray
-    count: np.ndarray  # type: ignore[assignment]  # of candidates; a curve is no list to search
+    count: np.ndarray  # type: ignore[assignment]  # of candidates; a curve needs no tuple.count
 
     @property
     def expected_error(self) -> float:
@@ -52,7 +52,7 @@ class RiskCoverage(NamedTuple):
         return float(self.risk.mean())
 
     def at(self, coverage: float) -> float:
-        """The risk when at least this share of the answers is kept, and no more than that needs."""
+        """The risk when this share of the answers is kept, or the next larger share that is possible."""
         return float(self.risk[np.searchsorted(self.coverage, coverage * (1 - 1e-12))])
 
 
@@ -66,13 +66,13 @@ class TopAnswers(NamedTuple):
 
 @dataclass(frozen=True)
 class CalibrationRecord(DictRecord):
-    """Over pairs of question and candidate; the risks, which come last, over the top answer of each question."""
+    """Calibration over pairs of question and candidate; the risks, which come last, over each question's top answer."""
 
     log_loss: float
     brier: float
     ece: float
     ece_binning: str
-    ece_bin_edges: tuple[float, ...]  # fewer bins than asked for where probabilities are tied
+    ece_bin_edges: tuple[float, ...]  # fewer bins than requested if probabilities are tied
     share_right: float
     mean_probability: float
     n_certain_and_wrong: int
@@ -107,14 +107,14 @@ class NoAnswerCalibration(NamedTuple):
     """P(none of the candidates is right), over questions."""
 
     share_without_answer: float
-    mean_probability_none: float  # equal to that, if the model is right on average
+    mean_probability_none: float  # equal to the share, if the model is right on average
     none_log_loss: float
-    none_ece: float  # over `NONE_BINS` bins of as many questions each
-    none_ece_by_chance: float  # what a model whose probabilities are true would get on as many questions, on average
+    none_ece: float  # over `NONE_BINS` bins of equally many questions
+    none_ece_by_chance: float  # what a model with true probabilities would get on as many questions, on average
 
 
 def no_answer_calibration(probability: np.ndarray, has_none: np.ndarray) -> NoAnswerCalibration:
-    """Of questions, [Q]."""
+    """The calibration of P(none) over questions, [Q]."""
     generator = np.random.default_rng(0)
     drawn = generator.random((CHANCE_DRAWS, len(probability))) < probability
     values, right = _checked(probability, has_none.astype(np.int8))
@@ -200,7 +200,7 @@ def _within_0_and_1(values: ArrayLike, name: str) -> np.ndarray:
 
 
 def _curves(values: np.ndarray, right: np.ndarray, bins: int, binning: str) -> Iterator[ReliabilityCurve]:
-    """One for every row of labels, [S, P], of the same probabilities, [P]; these are sorted into bins once."""
+    """One curve for every row of labels, [S, P], of the same probabilities, [P]; these are sorted into bins once."""
     merged = merge_ties(values)
     if binning not in BINNINGS or bins < 1:
         raise InputError(f"bins are at least one and {' or '.join(BINNINGS)}, not {bins} and {binning!r}")

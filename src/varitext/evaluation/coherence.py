@@ -6,7 +6,7 @@ c_v             mean over words a of   cos(v(a), sum_b v(b)),   v(a)_b = npmi(a,
 u_mass          mean over pairs, b ranked before a, of   log[(P(a,b) + e) / P(b)]                        whole documents
 
 The values are those of gensim's CoherenceModel (`c_npmi`, `c_v`, `u_mass`, with a dictionary made of the reference).
-Where it gives NaN, infinity or an error these give a number or say why not: words that the reference lacks are left out
+Where it gives NaN, infinity or an error, these give a number or a reason: words that the reference lacks are left out
 and listed; a topic with fewer than two words left has no coherence, is None, and is counted. One pass over the
 reference in this process: there is no worker to wait for.
 """
@@ -29,7 +29,7 @@ SMALL = 1e-12  # e above: a pair that is never together gets a finite value
 
 @dataclass(frozen=True)
 class CoherenceRecord(DictRecord):
-    """The coherence of topics, and what it rests on."""
+    """The coherence of topics, and the counts behind it."""
 
     measure: str
     coherence: float  # mean over the topics that have one

@@ -18,7 +18,7 @@ from varitext.errors import InputError
 
 
 def numbers(values: ArrayLike, name: str) -> np.ndarray:
-    """One-dimensional and without NaN; infinities have a place in a ranking."""
+    """Values as a one-dimensional array without NaN; infinities have a place in a ranking."""
     try:
         values = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -66,7 +66,7 @@ WIDEST = 10  # tolerances: a long list of close scores is not one tie
 def merge_ties(scores: np.ndarray, question_of: np.ndarray | None = None) -> np.ndarray:
     """The scores with ties made equal; [P], or [S, P] where every row is a ranking of its own.
 
-    `question_of` numbers the question of every score, [P]; without it all are of one.
+    `question_of` numbers the question of every score, [P]; without it, all belong to one.
     """
     scores = np.asarray(scores, np.float64)
     if scores.ndim == 2:
@@ -79,7 +79,7 @@ def merge_ties(scores: np.ndarray, question_of: np.ndarray | None = None) -> np.
 
 
 def _merged_in_order(falling: np.ndarray, question: np.ndarray) -> np.ndarray:
-    """From scores that fall within each question."""
+    """The merged scores, from scores that descend within each question."""
     if not len(falling):
         return falling
     starts = np.ones(len(falling), bool)
@@ -94,7 +94,7 @@ def _merged_in_order(falling: np.ndarray, question: np.ndarray) -> np.ndarray:
 
 
 def _close(larger: np.ndarray, smaller: np.ndarray, times: float = 1.0) -> np.ndarray:
-    """Equal infinities are; a score and an infinity are not, nor two whose distance is beyond floating point."""
+    """Whether scores tie. Equal infinities do; a score and an infinity do not, nor do two whose distance overflows."""
     with np.errstate(invalid="ignore", over="ignore"):
         apart = larger - smaller
         near = apart <= times * TOLERANCE * np.maximum(np.abs(larger), np.abs(smaller))

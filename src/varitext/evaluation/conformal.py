@@ -39,7 +39,7 @@ class HeldOutQuestions:
     none: tuple[float, ...]  # P(none) of questions without an answer
 
     def abstention_threshold(self, precision: float, confidence: float | None = None) -> float | None:
-        """The P(right) from which on answers have this precision; None if no threshold reaches it."""
+        """The P(right) at or above which answers have this precision; None if no threshold reaches it."""
         _check_share("precision", precision)
         top, right = np.array(self.top), np.array(self.top_right)
         if confidence is None:
@@ -57,7 +57,7 @@ class HeldOutQuestions:
 
 
 def conformal_quantile(values: np.ndarray, coverage: float) -> float:
-    """What one more exchangeable value does not exceed with probability `coverage` or more."""
+    """The value that one more exchangeable value does not exceed with probability `coverage` or more."""
     _check_share("coverage", coverage)
     place = math.ceil((len(values) + 1) * coverage - 1e-9)
     return float(np.sort(values)[place - 1]) if place <= len(values) else math.inf
@@ -83,7 +83,7 @@ def mass_above(best: np.ndarray, none: np.ndarray, scores: np.ndarray, question_
 def abstention_threshold(
     top: ArrayLike, right: ArrayLike, precision: float, weights: np.ndarray | None = None, least: int = 1
 ) -> float | None:
-    """The lowest of `top` at which those at or above it, `least` or more, are right in a share `precision`.
+    """The lowest of `top` such that a share `precision` of those at or above it, `least` or more, are right.
 
     None if there is none.
     """

@@ -1,8 +1,8 @@
-"""How many windows of a reference corpus contain a word, or two words together: what every coherence is made of.
+"""How many windows of a reference corpus contain a word, or two words together: the counts behind every coherence.
 
 A window is a whole document, or slides over a document word by word; a document shorter than the window is one window.
 A word at position p is in the windows that start at p - size + 1, ..., p: a stretch of them. Two words are together in
-as many windows as their stretches overlap. So nothing is done per window, and only the words asked for are counted.
+as many windows as their stretches overlap. So no work is done per window, and only the words asked for are counted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -102,7 +102,7 @@ def _stretches_of_words(
         entries = np.unique(document[word >= 0] * len(ids) + word[word >= 0])
         return Stretches(entries // len(ids), entries // len(ids) + 1, entries % len(ids)), len(documents)
     starts = np.cumsum(lengths) - lengths  # a document's windows are numbered from its first word on
-    windows = np.maximum(lengths - reference.window + 1, 1)  # also an empty document is a window, with nothing in it
+    windows = np.maximum(lengths - reference.window + 1, 1)  # an empty document, too, is a window with nothing in it
     place = np.flatnonzero(word >= 0)
     place = place[np.argsort(word[place], kind="stable")]
     words, document = word[place], document[place]
@@ -191,7 +191,7 @@ def _overlaps(stretches: Stretches, pairs: np.ndarray, width: int) -> np.ndarray
     starts, ends, words = (column[order] for column in stretches)
     following = np.searchsorted(starts, ends) - np.arange(len(starts)) - 1  # that start before this one ends
     for rows in _blocks(following):
-        # every row beside each of the rows after it that start before it ends
+        # pair every row with each later row that starts before it ends
         first = np.repeat(rows, following[rows])
         within = np.arange(len(first)) - np.repeat(np.cumsum(following[rows]) - following[rows], following[rows])
         second = first + 1 + within

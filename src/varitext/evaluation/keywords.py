@@ -58,7 +58,7 @@ class DistinctWords(NamedTuple):
 def distinct_words(
     counts: scipy.sparse.csr_matrix, values: Sequence[str], vocabulary: Sequence[str], most: int
 ) -> list[DistinctWords]:
-    """By value in alphabetical order."""
+    """The distinct words of each value, in alphabetical order of the values."""
     if counts.shape[0] != len(values):
         raise InputError(f"{counts.shape[0]} documents have {len(values)} values")
     names, rows = np.unique(np.asarray(values, object).astype(str), return_inverse=True)

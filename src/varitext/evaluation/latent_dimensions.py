@@ -40,8 +40,8 @@ def rank_dimensions(
 ) -> list[LatentDimension]:
     """The dimensions, those of the largest KL first; `word_vectors` is [V, K], `kl` [K].
 
-    Ranked are the frequent words that make up `FREQUENT_SHARE` of the text: rare ones have the largest weights, and say
-    least.
+    Only the frequent words that make up `FREQUENT_SHARE` of the text are ranked: rare ones have the largest weights and
+    say the least.
     """
     by_frequency = np.argsort(-frequencies, kind="stable")
     enough = np.searchsorted(np.cumsum(frequencies[by_frequency]), FREQUENT_SHARE) + 1
@@ -93,7 +93,7 @@ class AlignmentRecord(DictRecord):
     moved: int  # dimensions whose partner in the matching has another number
     top_words: float
     n_topics: int
-    n_words: int  # that both have
+    n_words: int  # words that both models have
 
 
 def alignment_record(before: LatentSpace, after: LatentSpace) -> AlignmentRecord:
@@ -109,7 +109,7 @@ def alignment_record(before: LatentSpace, after: LatentSpace) -> AlignmentRecord
     likeness = dimension_likeness(before.word_vectors[old], after.word_vectors[new], before.frequencies[old])  # [K, K]
     _, partner = linear_sum_assignment(before.kl_per_dimension[:, None] * likeness, maximize=True)
     numbers = np.arange(len(likeness))
-    words = []  # the first of each dimension, by its number, among the words that both models have
+    words = []  # top words of each dimension, by its number, among the words that both models have
     for space, rows in ((before, old), (after, new)):
         names, vectors = [space.words[row] for row in rows], space.word_vectors[rows]
         ranked = rank_dimensions(vectors, space.frequencies[rows], names, space.kl_per_dimension, TOP_WORDS)
@@ -138,5 +138,5 @@ def dimension_likeness(first: np.ndarray, second: np.ndarray, frequencies: np.nd
 
 
 def _mean(values: np.ndarray, weights: np.ndarray) -> float:
-    """By weight; the plain mean where nothing weighs anything."""
+    """The weighted mean; the plain mean if all weights are zero."""
     return float(np.average(values, weights=weights if weights.sum() > 0 else None))

@@ -7,9 +7,9 @@ import numpy as np
 
 from varitext.evaluation.vectors import unit_rows
 
-MIN_FOR_NEIGHBOURS = 10  # below, neighbourhoods mean nothing
+MIN_FOR_NEIGHBOURS = 10  # documents; with fewer, neighbourhoods mean nothing
 TOWARDS_TOPIC = 0.5  # length of the step of a direction towards the centres of its topics
-SHOW_EVERY = 25  # steps of t-SNE between two layouts that are shown meanwhile
+SHOW_EVERY = 25  # steps of t-SNE between two intermediate layouts
 NEIGHBOURS = 5  # that determine the position of a further document
 BLOCK = 2048  # documents per matrix product
 
@@ -28,10 +28,10 @@ def towards_topics(vectors: np.ndarray, memberships: np.ndarray, centres: np.nda
 def lay_out(vectors: np.ndarray, seed: int, watch: Watch | None = None) -> np.ndarray:
     """Two coordinates per document: t-SNE of the directions, the same for the same seed.
 
-    Without openTSNE, or for a handful of documents, their first two principal components. `watch` sees the layout now
-    and then while it is made.
+    Without openTSNE, or for a handful of documents, they are the first two principal components. `watch` receives
+    intermediate layouts.
 
-    One thread repeats to the bit; two were no faster for 4,000 documents on two busy cores.
+    One thread gives identical results each time; two were no faster for 4,000 documents on two busy cores.
     """
     directions = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
     if len(directions) < MIN_FOR_NEIGHBOURS or find_spec("openTSNE") is None:
@@ -54,7 +54,7 @@ def lay_out(vectors: np.ndarray, seed: int, watch: Watch | None = None) -> np.nd
 
 
 def place_among(vectors: np.ndarray, laid_out: np.ndarray, places: np.ndarray, seed: int) -> np.ndarray:
-    """Positions of further documents among those on the map: at the most central of their nearest, a little aside.
+    """Positions of further documents among those on the map: beside the most central of their nearest.
 
     The mean of the nearest could lie among unrelated documents.
     """
@@ -74,12 +74,12 @@ def place_among(vectors: np.ndarray, laid_out: np.ndarray, places: np.ndarray, s
 
 
 def _spacing(places: np.ndarray) -> float:
-    """About as far as neighbours on a map lie apart."""
+    """The approximate distance between neighbours on a map."""
     return float(np.ptp(places, axis=0).max(initial=0.0) / np.sqrt(max(len(places), 1)))
 
 
 def _start(directions: np.ndarray, seed: int) -> np.ndarray:
-    """The principal components, as small as t-SNE wants them; a little noise parts documents that are the same."""
+    """The principal components, scaled down as t-SNE needs them; a little noise separates identical documents."""
     start = _principal_components(directions) / max(float(np.abs(directions).max()), 1e-12)
     start = start + np.random.default_rng(seed).normal(scale=1e-3, size=start.shape)
     small: np.ndarray = start * (0.9e-4 / start.std(0).max())

@@ -9,7 +9,7 @@ from varitext.text.vocabulary import Vocabulary
 
 
 class Neighbour(NamedTuple):
-    index: int  # type: ignore[assignment]  # of the document; a neighbour is no list to search
+    index: int  # type: ignore[assignment]  # of the document; a neighbour needs no tuple.index
     similarity: float  # cosine
 
 

@@ -107,10 +107,10 @@ def perplexity_record(
         Draws of h per document.
     likelihood : str, default "multinomial"
     standard_errors : array [D], optional
-        Of an estimate, by its own account.
+        Standard errors of an estimate, as it reports them.
     empty_documents : int, default 0
     seed : int, default 0
-        Of the bootstrap interval.
+        Seed of the bootstrap interval.
 
     Returns
     -------
@@ -144,10 +144,10 @@ def perplexity_record(
 
 
 def merge_records(records: Sequence[PerplexityRecord]) -> PerplexityRecord:
-    """The record of all documents from those of its parts; of a single part it is that part's.
+    """The record of all documents from those of its parts; that of a single part is unchanged.
 
     The interval is that of a normal distribution whose variance adds up over the parts: bootstrapping millions of
-    documents would hold them all, to find the same.
+    documents would hold them all in memory, for the same result.
     """
     if len(records) == 1:
         return records[0]
@@ -193,7 +193,7 @@ def per_corpus_perplexity(log_probability: np.ndarray, lengths: np.ndarray) -> f
 
 
 def _exp(value: float) -> float:
-    """exp that tops out instead of overflowing: a model that bad is only ever compared with a better one."""
+    """exp, capped so that it does not overflow: a model that bad is only ever compared with a better one."""
     return math.exp(min(value, 700.0))
 
 
@@ -207,7 +207,7 @@ class DocumentComparison(NamedTuple):
 
 
 def compare_documents(first: ArrayLike, second: ArrayLike, seed: int = 0) -> DocumentComparison:
-    """From log p(X) / N of every document, [D], or [seeds, D], of which the mean over seeds is compared."""
+    """Compare log p(X) / N of every document, [D], or its mean over seeds if [seeds, D] is given."""
     test = paired_randomisation_test(second, first, RESAMPLES, seed)
     difference = mean_over_seeds(second) - mean_over_seeds(first)
     interval = bootstrap_interval(difference, seed=seed)
@@ -217,12 +217,12 @@ def compare_documents(first: ArrayLike, second: ArrayLike, seed: int = 0) -> Doc
 # Document completion
 
 
-MIN_WORDS = 2  # one to see, one to guess
+MIN_WORDS = 2  # one to observe, one to predict
 
 
 @dataclass(frozen=True)
 class CompletionRecord(DictRecord):
-    """Perplexity of the hidden half given the other, beside a model that only knows how frequent words are."""
+    """Perplexity of the hidden half given the other, beside that of the unigram model."""
 
     per_document_perplexity: float
     per_document_interval_95: tuple[float, float]
@@ -299,7 +299,7 @@ def completion_record(
 
 
 def hide_words(counts: scipy.sparse.csr_matrix, seed: int = 0) -> Halves:
-    """Both halves of every document of at least two known words."""
+    """Both halves of every document with at least two known words."""
     lengths = np.asarray(counts.sum(1)).ravel()
     long_enough = counts[np.flatnonzero(lengths >= MIN_WORDS)]
     if long_enough.shape[0] == 0:

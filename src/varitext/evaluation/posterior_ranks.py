@@ -2,9 +2,9 @@
 
 Known labels put the right answers first, and the more probable first among right and among wrong ones.
 
-Ranks are whole numbers, so no interval of them has exactly 90 % of the draws, and one rank alone may have more. An
-interval is the one whose share is nearest to that, of the shortest that have at least as much and of those a rank
-shorter; and it says what its share is.
+Ranks are whole numbers, so no interval of them has exactly 90 % of the draws, and one rank alone may have more. Among
+the shortest intervals with at least 90 % and those one rank shorter, we take the one whose share is nearest to 90 %,
+and record that share.
 """
 
 import math
@@ -25,11 +25,11 @@ def draws_for(n_candidates: int) -> int:
 
 
 class RankIntervals(NamedTuple):
-    """Of every candidate, [P]."""
+    """The rank interval of every candidate, [P]."""
 
     low: np.ndarray
     high: np.ndarray
-    share: np.ndarray  # of the draws that the interval holds: the probability that it promises
+    share: np.ndarray  # of the draws that the interval holds: its nominal probability
 
     def holds(self, ranks: np.ndarray) -> np.ndarray:
         inside: np.ndarray = (self.low <= ranks) & (ranks <= self.high)
@@ -37,7 +37,7 @@ class RankIntervals(NamedTuple):
 
 
 def intervals_of(ranks: np.ndarray) -> RankIntervals:
-    """From drawn ranks, [draws, P]."""
+    """The intervals of drawn ranks, [draws, P]."""
     draws, n_candidates = ranks.shape
     held, rising = math.ceil(INTERVAL * draws), np.sort(ranks, 0)
     begin = (rising[held - 1 :] - rising[: draws - held + 1]).argmin(0)  # [P] of the shortest that holds enough
@@ -67,18 +67,18 @@ def ranks_given(scores: np.ndarray, labels: np.ndarray, generator: np.random.Gen
 
 
 class RankCalibration(NamedTuple):
-    """Whether rankings are as sure as they should be, over questions that have a right answer."""
+    """Whether rankings are well calibrated, over questions that have a right answer."""
 
-    top_probability_best: float  # what the top answers say of themselves, on average
-    top_is_right: float  # the share of them that are right: about as large, if the model is honest
-    rank_interval_coverage: float  # of candidates: how often the interval holds the rank under the true labels
-    nominal_coverage: float  # how often it should, by what the intervals say themselves
+    top_probability_best: float  # mean P(best) of the top answers
+    top_is_right: float  # the share of them that are right: about equal to it if the model is calibrated
+    rank_interval_coverage: float  # how often the interval of a candidate holds its rank under the true labels
+    nominal_coverage: float  # how often it should, by the intervals' own probabilities
 
 
 def rank_calibration(
     scores: np.ndarray, best: np.ndarray, intervals: RankIntervals, labels: np.ndarray, question_of: np.ndarray
 ) -> RankCalibration:
-    """All are of pairs, [P]: by what they are ranked, P(best) given an answer, intervals; `question_of` from 0."""
+    """All arguments are of pairs, [P]: ranking scores, P(best) given an answer, intervals; `question_of` from 0."""
     said, right, inside, promised = [], [], [], []
     for rows in np.split(np.argsort(question_of, kind="stable"), np.cumsum(np.bincount(question_of))[:-1]):
         score, true = merge_ties(scores[rows]), labels[rows]
@@ -95,12 +95,12 @@ def rank_calibration(
 
 
 def known_ranks(probability: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The ranks under the true labels, [P]: what an interval should hold. Equal candidates share the middle rank."""
+    """The ranks under the true labels, [P], which intervals should hold. Equal candidates share the middle rank."""
     return rankdata(-(labels + 0.5 * merge_ties(probability)), "average")  # 0.5: no probability outweighs a label
 
 
 def ranks_in(order: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Of candidates in the given order of every draw, and whether each, in that order, is right, [draws, P]."""
+    """The ranks of candidates, from their order in every draw and whether each, in that order, is right, [draws, P]."""
     n_right = right.sum(1, keepdims=True)
     ranks_in_order = np.where(right, np.cumsum(right, 1), n_right + np.cumsum(~right, 1))
     ranks = np.empty_like(ranks_in_order)

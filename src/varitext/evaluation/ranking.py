@@ -9,7 +9,7 @@ reciprocal rank     E = sum_i  C(n-i, r-1) / C(n, r)  1/(N + i)          in the 
 precision at 1      E = r/n                                              in the first group
 nDCG                E = 1/(ideal) sum_groups sum_i  (mean gain of the group) / log2(N + i + 1)
 
-So the order of rows in a file can neither help nor hurt, and a constant score is worth what a random ranking is worth.
+So the order of rows in a file can neither help nor hurt, and a constant score gets what a random ranking gets.
 Without ties these are the plain measures, equal to trec_eval's `map`, `recip_rank` and `ndcg` (a grade is its gain).
 """
 
@@ -68,7 +68,7 @@ class RankingRecord:
 
 
 class RankingComparison(NamedTuple):
-    """Two models on the same questions: how far apart, and whether chance alone would do that."""
+    """Two models on the same questions: the differences, and whether chance alone explains them."""
 
     map: PairedTest
     mrr: PairedTest

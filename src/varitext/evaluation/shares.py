@@ -1,7 +1,7 @@
 """How often each category occurs within each group of documents, with intervals.
 
-The interval is Jeffreys': the central 95 % of Beta(k + 1/2, n - k + 1/2), for k of n documents; it begins at 0 where
-there is none, and ends at 1 where there are all.
+The interval is Jeffreys': the central 95 % of Beta(k + 1/2, n - k + 1/2), for k of n documents; it begins at 0 if
+k = 0, and ends at 1 if k = n.
 """
 
 import math
@@ -34,7 +34,7 @@ class Share(NamedTuple):
 def shares_by_value(
     assigned: Sequence[int | None], values: Sequence[str], categories: Sequence[int], order: Sequence[str] | None = None
 ) -> list[Share]:
-    """By value, in alphabetical order if none is given, then by category; documents without one count in `of` alone."""
+    """Shares by value, in alphabetical order if none is given, then by category; others only count in `of`."""
     if len(assigned) != len(values):
         raise InputError(f"{len(assigned)} documents have {len(values)} values")
     totals, together = Counter(values), Counter(zip(values, assigned, strict=True))

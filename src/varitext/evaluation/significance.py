@@ -24,7 +24,7 @@ class PairedTest(NamedTuple):
     p_value: float
     n_questions: int
     n_assignments: int  # of signs that were tried
-    exact: bool  # all of them
+    exact: bool  # whether all of them were
 
 
 class Interval(NamedTuple):

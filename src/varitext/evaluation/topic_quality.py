@@ -44,7 +44,7 @@ def topic_words(topics: Iterable[Any], words: int | None = None) -> list[TopicWo
 
 
 def jaccard(first: Sequence[TopicWords], second: Sequence[TopicWords]) -> np.ndarray:
-    """Of every topic of the first list with every one of the second; 0 where one has no words.  [T, U]"""
+    """The index of every topic of the first list with every one of the second; 0 where one has no words.  [T, U]"""
     memberships = _memberships(first, second)
     shared = (memberships[0] @ memberships[1].T).toarray()
     sizes = [np.diff(membership.indptr) for membership in memberships]
@@ -55,13 +55,13 @@ def jaccard(first: Sequence[TopicWords], second: Sequence[TopicWords]) -> np.nda
 def rank_biased_overlap(
     first: Sequence[TopicWords], second: Sequence[TopicWords], persistence: float = PERSISTENCE
 ) -> np.ndarray:
-    """Of every topic of the first list with every one of the second; 0 where one has no words.  [T, U]"""
+    """The overlap of every topic of the first list with every one of the second; 0 where one has no words.  [T, U]"""
     if not 0 < persistence < 1:
         raise InputError(f"the persistence of a rank-biased overlap lies between 0 and 1, not {persistence}")
     first, second = _without_repeats(first), _without_repeats(second)
     lengths = np.array([len(topic) for topic in first])[:, None], np.array([len(topic) for topic in second])[None]
     shorter, longer = np.minimum(*lengths), np.maximum(*lengths)  # s and l of the formula  [T, U]
-    both = np.maximum(shorter, 1)  # where there is no word all X are 0, and so is the sum
+    both = np.maximum(shorter, 1)  # without words all X are 0, and so is the sum
     total, at_shorter, at_longer = np.zeros((3, len(first), len(second)))
     for depth in range(1, int(longer.max(initial=0)) + 1):
         shared = _shared(first, second, depth)  # X_d  [T, U]
@@ -90,7 +90,7 @@ def _without_repeats(topics: Sequence[TopicWords]) -> list[TopicWords]:
 
 
 def _shared(first: Sequence[TopicWords], second: Sequence[TopicWords], depth: int) -> np.ndarray:
-    """How many words the first `depth` of two topics share, for every two.  [T, U]"""
+    """How many of their first `depth` words two topics share, for every pair of topics.  [T, U]"""
     memberships = _memberships([topic[:depth] for topic in first], [topic[:depth] for topic in second])
     shared: np.ndarray = (memberships[0] @ memberships[1].T).toarray()
     return shared

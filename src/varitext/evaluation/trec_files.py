@@ -1,9 +1,9 @@
-"""TREC run and qrels files: what trec_eval and its kin read.
+"""TREC run and qrels files, as trec_eval and similar tools read them.
 
 run     question Q0 document rank score tag      one line per ranked candidate
 qrels   question 0 document relevance            one line per judged candidate; relevance above 0 is right
 
-Scores are written so that reading gives the same float64. trec_eval goes by the score and not by the rank column, holds
+Scores are written so that reading gives the same float64. trec_eval sorts by score, not by the rank column, holds
 scores as 32-bit floats, and puts equal ones in *descending* order of document id (strcmp); ranks are written in that
 order. So ids decide ties there; here ties are resolved in expectation (see `ranking`). Scores that tie by the rule of
 `columns.py::merge_ties` are written as one number, so that both mean the same ties.
@@ -62,7 +62,7 @@ def write_qrels(path: Path, question_ids: ArrayLike, document_ids: ArrayLike, re
 
 
 def read_run(path: Path) -> TrecRun:
-    """Its rank column is not read."""
+    """Read a run file; the rank column is ignored."""
     rows, scores = [], []
     seen: set[tuple[str, str]] = set()
     for where, (question, _, document, _, score, _) in _lines(path, "run", RUN_COLUMNS):
@@ -90,7 +90,7 @@ def read_qrels(path: Path) -> dict[str, dict[str, int]]:
 def judged(run: TrecRun, qrels: dict[str, dict[str, int]], min_relevance: float = 1) -> tuple[TrecRun, np.ndarray]:
     """The lines of the run whose question has a judgement, and their labels: 1 from `min_relevance` on.
 
-    A document without a judgement is wrong, as for trec_eval. A right one that the run does not list is no candidate.
+    A document without a judgement is wrong, as for trec_eval. A right one not listed in the run is not a candidate.
     """
     kept = np.isin(run.question_ids, list(qrels))
     if not kept.any():
@@ -102,7 +102,7 @@ def judged(run: TrecRun, qrels: dict[str, dict[str, int]], min_relevance: float 
 
 
 def one_word_ids(ids: Sequence[str]) -> list[str]:
-    """The ids as they are, if each is one word and none is repeated; else their places, from 1."""
+    """The ids as they are, if each is one word and none is repeated; otherwise their places, from 1."""
     if len(set(ids)) == len(ids) and all(one.split() == [one] for one in ids):
         return list(ids)
     return [str(place) for place in range(1, len(ids) + 1)]

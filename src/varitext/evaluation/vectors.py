@@ -11,8 +11,8 @@ cosine; those with the query's label are relevant.
     precision at a recall r     m / (how many are retrieved when the m-th relevant one is), m = ceil(r R), R relevant
 
 Both are means over queries. Tied training documents count as evenly mixed: of n tied, r of them relevant, each counts
-as r/n of a relevant one. So the order of the files does not matter, and vectors that are all alike are worth exactly
-the share of relevant documents. Cosines are tied if equal to 2e-9.
+as r/n of a relevant one. So the order of the files does not matter, and identical vectors get exactly the share of
+relevant documents. Cosines are tied if equal to 2e-9.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ from varitext.records import DictRecord
 
 
 def checked_vectors(vectors: ArrayLike, name: str) -> np.ndarray:
-    """Two-dimensional, finite, at least one row."""
+    """The vectors, checked to be two-dimensional and finite, with at least one row."""
     try:
         vectors = np.asarray(vectors, np.float64)
     except (TypeError, ValueError) as error:
@@ -49,7 +49,7 @@ def _checked_parts(train_vectors: ArrayLike, test_vectors: ArrayLike) -> tuple[n
 
 
 def checked_labels(labels: Sequence[str | int] | None, vectors: np.ndarray, name: str) -> np.ndarray:
-    """One label per row, as text, so that both parts of a corpus compare alike."""
+    """One label per row, as text, so that both parts of a corpus compare in the same way."""
     if labels is None:
         raise InputError(f"the {name} have no labels: this measure compares them")
     texts = np.array([str(label) for label in labels])
@@ -59,7 +59,7 @@ def checked_labels(labels: Sequence[str | int] | None, vectors: np.ndarray, name
 
 
 def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Each row at length 1, so that products are cosines; a row of zeros stays, and is unlike everything alike."""
+    """Each row at length 1, so that products are cosines; a row of zeros stays, with cosine 0 to all others."""
     largest = np.abs(vectors).max(1, keepdims=True)
     scaled = vectors / np.where(largest > 0, largest, 1)  # so that no square overflows or vanishes
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
@@ -69,7 +69,7 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
 # Classification
 
 
-PENALTIES = (0.001, 0.01, 0.1, 1.0)  # C of scikit-learn: larger is freer
+PENALTIES = (0.001, 0.01, 0.1, 1.0)  # C of scikit-learn: larger means weaker regularisation
 FOLDS = 3
 MAX_ITERATIONS = 2000
 
@@ -106,7 +106,7 @@ def classification_record(
     train_labels, test_labels : sequences of str or int
         One label per row.
     seed : int, default 0
-        Of the cross-validation folds and the bootstrap interval.
+        Seed of the cross-validation folds and the bootstrap interval.
 
     Returns
     -------
@@ -172,7 +172,7 @@ MAX_BLOCK = 2**22  # similarities held at once
 
 @dataclass(frozen=True)
 class RetrievalRecord(DictRecord):
-    """Precision of retrieval, along the two axes in use, beside what a random order would give."""
+    """Precision of retrieval, at fractions and at recalls, beside that of a random order."""
 
     fractions: tuple[float, ...]
     precision_at_fraction: tuple[float, ...]
@@ -208,7 +208,7 @@ def retrieval_record(
     fractions, recalls : sequences of float
         Fractions of the training documents, and recalls, at which precision is measured.
     seed : int, default 0
-        Of the bootstrap interval.
+        Seed of the bootstrap interval.
 
     Returns
     -------

@@ -16,9 +16,10 @@ except ModuleNotFoundError as error:
 class VaritextRanker:
     """Rerank documents for a query, after a retriever or a joiner.
 
-    Documents come back as copies, best first, each id once, their score P(right). Their meta gains `probability_best`,
-    `probability_none` (the same for all documents of a query) and `rank_interval`; of a long document `window`, the
-    characters of its best passage; and `unfamiliar`, the reason, if the question is unlike those of the fit.
+    It returns copies of the documents, best first, each id once, with P(right) as score. Their meta gains
+    `probability_best`, `probability_none` (the same for all documents of a query) and `rank_interval`; of a long
+    document `window`, the characters of its best passage; and `unfamiliar`, the reason, if the question is unlike those
+    of the fit.
 
     Parameters
     ----------

@@ -15,9 +15,9 @@ except ModuleNotFoundError as error:
 
 
 class VaritextCompressor(BaseDocumentCompressor):
-    """Rerank documents for a query, for `ContextualCompressionRetriever` or by itself.
+    """Rerank documents for a query, for `ContextualCompressionRetriever` or on its own.
 
-    Documents come back as copies, best first. Their metadata gains `relevance_score` (P(right)), `probability_best`,
+    It returns copies of documents, best first. Their metadata gains `relevance_score` (P(right)), `probability_best`,
     `probability_none` (the same for all documents of a query) and `rank_interval`; of a long document `window`, the
     characters of its best passage; and `unfamiliar`, the reason, if the question is unlike those of the fit.
 

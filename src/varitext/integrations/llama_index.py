@@ -15,9 +15,9 @@ except ModuleNotFoundError as error:
 
 
 class VaritextRerank(BaseNodePostprocessor):
-    """Rerank nodes for a query, among the `node_postprocessors` of a query engine or by itself.
+    """Rerank nodes for a query, among the `node_postprocessors` of a query engine or on its own.
 
-    Nodes come back as copies, best first, their score P(right). Their metadata gains `probability_best`,
+    It returns copies of the nodes, best first, with P(right) as score. Their metadata gains `probability_best`,
     `probability_none` (the same for all nodes of a query) and `rank_interval`; of a long node `window`, the
     characters of its best passage; and `unfamiliar`, the reason, if the question is unlike those of the fit.
     Neither the language model nor an embedding reads these. The ranker reads the text alone, since that is what its

@@ -20,7 +20,7 @@ ONE_AT_A_TIME = threading.Lock()  # torch has one random state and one number of
 
 
 def ranker_from(source: RankerSource) -> Ranker:
-    """The ranker itself, the one in the folder, or the one of that name; a folder goes before a name."""
+    """The ranker itself, the one in the folder, or the one of that name; a folder takes precedence over a name."""
     if isinstance(source, Ranker):
         return source
     if Path(source).exists():
@@ -31,7 +31,7 @@ def ranker_from(source: RankerSource) -> Ranker:
 
 
 def source_name(source: RankerSource) -> str:
-    """What a pipeline that is written to a file says, to load the ranker again."""
+    """The folder or name that a pipeline's file records, to load the ranker again."""
     if isinstance(source, CalibratedRanker):
         raise InputError("a score function cannot be part of a file: build pipelines with a CalibratedRanker in Python")
     if isinstance(source, AnswerRanker):
@@ -55,7 +55,7 @@ def rank(
     samples: int | None = None,
     attention: bool = False,
 ) -> Ranking:
-    """Unlike `AnswerRanker.rank`, no error if all words are unknown: such texts have probability 0."""
+    """Rank as `AnswerRanker.rank`, but without an error if all words are unknown: such texts have probability 0."""
     if isinstance(ranker, CalibratedRanker):
         return ranker.rank(query, texts, abstain=abstain)
     with ONE_AT_A_TIME:
@@ -69,7 +69,7 @@ class BestTexts(NamedTuple):
     unfamiliar: str | None = None  # as in `Ranking`
 
     def metadata(self, one: RankedCandidate) -> dict[str, Any]:
-        """What a document's metadata gains beside its score, P(right); all of it is plain, for JSON."""
+        """What a document's metadata gains besides its score, P(right); all of it is plain, for JSON."""
         added = {
             "probability_best": one.probability_best,
             "probability_none": self.probability_none,

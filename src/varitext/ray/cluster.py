@@ -45,7 +45,7 @@ def connected(address: str = LOCAL) -> Iterator[ModuleType]:
 
 
 def broken_off(error: Exception) -> InputError:
-    """A process of Ray itself died, or a machine: for the user, in one line."""
+    """The error, in one line for the user, when a process of Ray itself or a machine has died."""
     return InputError(
         f"Ray broke off ({first_line(error)[:200]}). Run the same command again, a fit with --resume: "
         "it continues from its checkpoint"

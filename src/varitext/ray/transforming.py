@@ -2,7 +2,7 @@
 
 The folder has one file per piece, named by its number: read in the order of their names, as all readers of Parquet
 folders do, the rows are in the order of the documents. A file is written whole or not at all, so a piece that is done
-twice, because a worker died, is still there once.
+twice, because a worker died, still appears once.
 """
 
 import dataclasses

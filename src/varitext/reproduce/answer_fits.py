@@ -40,7 +40,7 @@ def load_part(corpus: str, part: str, plan: Plan) -> QuestionAnswers:
 
 
 def questions_for_testing(corpus: str, plan: Plan) -> QuestionAnswers:
-    """Those of the test part that count."""
+    """The questions of the test part that count."""
     return subset(load_part(corpus, "test", plan), DATA[corpus].protocol)
 
 

@@ -68,7 +68,7 @@ def table(records: list[Record]) -> str:
 
 
 def figure(records: list[Record]) -> str:
-    """Words that darken with attention, from a row's lowest weight to its highest, which stands beside it.
+    """Words that darken with attention, from a row's lowest weight to its highest, which is printed beside it.
 
     The bar under a word is the spread over samples of h.
     """

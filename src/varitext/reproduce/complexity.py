@@ -108,7 +108,7 @@ class Size(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """Along one size; the others are as in `Size`."""
+    """Growth along one size; the others are as in `Size`."""
 
     part: str
     letter: str

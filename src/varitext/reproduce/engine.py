@@ -34,7 +34,7 @@ class Plan:
     models: Path | None = None  # where fitted models are kept, for experiments that share them
     threads: int | None = None
     rerun: Callable[[Record], bool] = lambda record: False  # whether to repeat a run that has this record
-    only: str = ""  # of all runs, those whose name contains this
+    only: str = ""  # run only those whose names contain this
 
     def seeds_or(self, number: int) -> tuple[int, ...]:
         return self.seeds or ((0,) if self.quick else tuple(range(number)))

@@ -1,8 +1,8 @@
 """Stability of gradients in training (paper, section 6): LSTM + Att and NASM on WikiQA.
 
-The gradient of a minibatch's loss with respect to a shift of what represents the question in the attention: s_q in
-LSTM + Att, h in NASM; for NASM also with respect to the mean of q(h | q, a, y), which the KL adds to. Hooks record it
-while both train without early stopping; they change nothing.
+We record the gradient of a minibatch's loss with respect to a shift of what represents the question in the attention:
+s_q in LSTM + Att, h in NASM; for NASM also with respect to the mean of q(h | q, a, y), which the KL adds to. Hooks
+record it while both train without early stopping; they change nothing.
 """
 
 from functools import partial
@@ -69,7 +69,7 @@ def record_gradients(trainer: Trainer) -> dict[str, list[np.ndarray]]:
 
 
 def by_epoch(gradients: np.ndarray, steps: int) -> dict[str, list[float]]:
-    """Of gradients [minibatches, K]: their spread in each epoch, and how far the mean moves to the next epoch."""
+    """The spread of gradients [minibatches, K] in each epoch, and how far their mean moves to the next epoch."""
     epochs = [gradients[start : start + steps] for start in range(0, len(gradients) - steps + 1, steps)]
     means = np.stack([epoch.mean(0) for epoch in epochs])
     lengths = np.linalg.norm(means, axis=1)

@@ -1,8 +1,8 @@
 """The KL of NVDM as a regulariser, and the variance of its gradients (paper, sections 2, 3 and 6).
 
-The paper's network on 20 Newsgroups with the KL, with 1/2 ||mean||^2 in its place, which has the same gradient for the
-mean, and with neither. Then, at the fit with the KL, the variance of four unbiased estimates of the gradient with
-respect to the mean and log std of q, from one sample each.
+We fit the paper's network on 20 Newsgroups with the KL, with 1/2 ||mean||^2 in its place, which has the same gradient
+for the mean, and with neither. Then, at the fit with the KL, we measure the variance of four unbiased estimates of the
+gradient with respect to the mean and log std of q, from one sample each.
 """
 
 import dataclasses
@@ -106,7 +106,7 @@ def measure(objective: str, seed: int, plan: Plan) -> dict[str, Any]:
 
 
 class Draws(NamedTuple):
-    """Of S samples for each document."""
+    """Values for S samples of each document."""
 
     noise: Tensor  # [S, B, K]
     h: Tensor  # [S, B, K]
@@ -131,7 +131,7 @@ def gradient_estimates(q: DiagonalGaussian, draws: Draws) -> dict[str, tuple[Ten
 
 
 def gradient_variances(network: NVDM, batch: CountBatch, seed: int, draws: int = DRAWS) -> dict[str, float]:
-    """The variance over draws, summed over mean and log std, and a mean over documents."""
+    """The variance over draws, summed over mean and log std and averaged over documents."""
     with seeded(stream(seed, "evaluation noise"), network.device):
         encoding = network.encode(batch)
         q = DiagonalGaussian(*(values.detach() for values in network.posterior(encoding)))

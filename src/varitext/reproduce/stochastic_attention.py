@@ -48,7 +48,7 @@ def _network(ranker: AnswerRanker) -> AnswerNetwork:
 
 
 def attention_changes(network: AnswerNetwork, batch: Any) -> dict[str, np.ndarray]:
-    """Of every right answer with several words in the batch; distances are half the sum of absolute differences."""
+    """Changes for every right answer with several words; distances are half the sum of absolute differences."""
     encoding = network.encode(batch)
     means = network.prior_by_question(encoding).mean  # [Q, K]
     others = means.roll(max(1, len(means) // 2), 0)  # half a batch away: neighbours are often similar

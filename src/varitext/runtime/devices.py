@@ -46,7 +46,7 @@ def usable_device(name: str) -> str:
 
 
 def note_cpu_only(model: str, device: str) -> None:
-    """Say that another device has no effect on the fit of a model without gradients."""
+    """Report that another device has no effect on the fit of a model without gradients."""
     if device != "cpu":
         warnings.warn(f"{model} is fitted on the CPU: device {device} has no effect on its fit", stacklevel=3)
 
@@ -75,7 +75,7 @@ def running_on(threads: int | None, parallel_jobs: bool = False) -> Iterator[Non
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Products of numpy and scipy within the block are made by one thread.
+    """Within the block, numpy and scipy compute products with one thread.
 
     Here they are small, and threads that wait for each other cost more than they gain: on a busy machine, minutes.
     """
@@ -98,7 +98,7 @@ def _alone(work: Callable[..., Result], *arguments: Any) -> Result:
 def in_parallel(
     work: Callable[..., Result], jobs: Iterable[tuple[Any, ...]], on_cpu: bool = True, threads: int | None = None
 ) -> list[Result]:
-    """`work` on the arguments of each job, in their order; by the workers of this block or, on the CPU, by new ones."""
+    """The results of `work` for each job, in order; by the workers of this block or, on the CPU, by new ones."""
     with nullcontext() if workers() else running_on(threads, parallel_jobs=on_cpu):
         pool = workers()
         if pool is None:

@@ -1,10 +1,10 @@
-"""One training run in many processes: who we are among them, which rows of a batch are ours, and sums over all.
+"""One training run in many processes: the rank of this one, its rows of a batch, and sums over all.
 
 Every process holds the whole model and takes its rows of every batch; gradients are summed, and each makes the same
 update. All draw the noise of the whole batch and use that of their own rows (`latent/noise.py`), so that a run does not
 depend on how many share it, but for the order in which numbers are added up.
 
-The processes are started by `torchrun` or Ray Train, which also say where the others are.
+The processes are started by `torchrun` or Ray Train, which also tell each process where the others are.
 """
 
 import json
@@ -26,11 +26,11 @@ from varitext.runtime.interruption import ending_with_launcher
 
 @dataclass(frozen=True)
 class World:
-    """The processes of a run, and which of them this is. The default is a process by itself."""
+    """The processes of a run, and which of them this is. The default is a single process."""
 
     rank: int = 0
     size: int = 1
-    device: str = "cpu"  # where messages have to lie: nccl takes nothing that is not on a GPU
+    device: str = "cpu"  # where messages must be: nccl takes only tensors on a GPU
 
     @property
     def is_first(self) -> bool:
@@ -49,13 +49,13 @@ class World:
         bucket = torch.cat([tensor.reshape(-1) for tensor in tensors])
         try:
             distributed.all_reduce(bucket)
-        except RuntimeError as error:  # whoever is killed takes its connections along
+        except RuntimeError as error:  # a killed process takes its connections along
             raise LostProcess(f"another of the {self.size} processes went away ({first_line(error)[:100]})") from None
         for tensor, summed in zip(tensors, torch.split(bucket, [tensor.numel() for tensor in tensors]), strict=True):
             tensor.copy_(summed.view_as(tensor))
 
     def agree(self, value: Any) -> Any:
-        """What the first process says, as JSON has it: for decisions that all must take alike."""
+        """The value of the first process, sent as JSON: for decisions that must be the same in all processes."""
         if self.size == 1:
             return value
         said = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8).to(self.device)
@@ -73,7 +73,7 @@ ALONE = World()
 
 
 class LostProcess(InputError):
-    """Another process of the run is gone; whoever launched it starts all of them again, from the checkpoint."""
+    """Another process of the run is gone; the launcher starts all of them again, from the checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ _current: ContextVar[Share | None] = ContextVar("share", default=None)
 
 @contextmanager
 def working_on(share: Share) -> Iterator[None]:
-    """Within, noise and means are those of the whole batch of which `share` is a part."""
+    """Within the block, noise and means are those of the whole batch of which `share` is a part."""
     token = _current.set(share if share.world.size > 1 else None)
     try:
         yield
@@ -138,7 +138,7 @@ def variance_over_batch(values: Tensor) -> Tensor:
 
 @contextmanager
 def joined(device: str) -> Iterator[World]:
-    """The world that `torchrun` or Ray has started this process in; a process by itself if they have not."""
+    """The world that `torchrun` or Ray has started this process in; a single process if they have not."""
     if distributed.is_initialized():  # by Ray, which also ends it
         yield present_world(device)
         return
@@ -149,7 +149,7 @@ def joined(device: str) -> Iterator[World]:
     use_own_gpu(device)
     with ending_with_launcher():
         store, rank, size = next(rendezvous("env://"))
-        # the launcher keeps its store when it starts processes again: what the dead left there must not be found
+        # the launcher keeps its store when it restarts processes: they must not find what the dead ones left there
         own = PrefixStore(f"{size} processes, started {1 + restarts()} times", store)
         distributed.init_process_group(backend, store=own, rank=rank, world_size=size)
     try:
@@ -159,7 +159,7 @@ def joined(device: str) -> Iterator[World]:
 
 
 def present_world(device: str) -> World:
-    """The world of a process group that somebody has made already."""
+    """The world of a process group that exists already."""
     return World(distributed.get_rank(), distributed.get_world_size(), "cuda" if device.startswith("cuda") else "cpu")
 
 
@@ -174,7 +174,7 @@ def use_own_gpu(device: str) -> None:
 
 
 def rank_at_launch() -> int:
-    """Known before the processes have found each other."""
+    """The rank of this process, known before the processes have found each other."""
     return int(os.environ["RANK"]) if was_launched() else 0
 
 

@@ -40,7 +40,7 @@ def stream(seed: int, purpose: Purpose) -> int:
 
 @contextmanager
 def seeded(seed: int, device: torch.device | str = "cpu") -> Iterator[None]:
-    """Within the block, draws on the CPU and the device depend on `seed` alone; afterwards both go on as before."""
+    """Within the block, draws on the CPU and the device depend on `seed` alone; afterwards both continue as before."""
     with torch.random.fork_rng(_gpus(device)):
         torch.manual_seed(seed)
         yield

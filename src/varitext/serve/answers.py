@@ -40,7 +40,7 @@ def answer_routes(models: ServedModels, problems: dict[int | str, dict[str, Any]
 
 
 def check(asked: schemas.RankRequest) -> None:
-    """What concerns several fields."""
+    """Check what concerns several fields."""
     if (asked.question is None) == (asked.questions is None):
         raise InputError("question: send either question, with candidates or without, or questions")
     if asked.questions is not None and asked.candidates is not None:

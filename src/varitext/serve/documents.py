@@ -220,7 +220,7 @@ def _topics_of_text(model: DocumentModel, posterior: Posterior, n: int) -> tuple
 
 
 def _dimensions_of_text(model: DocumentModel, posterior: Posterior, n: int) -> list[dict[str, Any]]:
-    """Those farthest from zero, if they are more than a standard deviation from it."""
+    """The dimensions farthest from zero, if they are more than a standard deviation from it."""
     mean, std, by_number = posterior.mean[0], posterior.std[0], _dimensions_by_number(model)
     strongest = [k for k in np.argsort(-np.abs(mean), kind="stable")[:n].tolist() if abs(mean[k]) > std[k]]
     return [

@@ -51,7 +51,7 @@ class ServedModel:
         )
 
     async def run(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """The result of the function of the model and the arguments, as a job that has the model to itself."""
+        """Call the function with the model and the arguments, as a job that has the model to itself."""
         return await self.queue.ask(SingleJob(partial(function, self.model, *arguments)))
 
 

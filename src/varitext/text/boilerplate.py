@@ -2,7 +2,7 @@
 
 A fit learns it from a sample of its texts, and the model folder keeps it, so that new texts are treated as those of the
 fit were. Some kinds have a known form: the header of a mail, quoted replies, signatures, HTML, fields such as
-Signed-off-by, addresses and hashes. All but the last two are removed only if a share of the documents have them. What
+Signed-off-by, addresses and hashes. All but the last two are removed only if a share of the documents has them. What
 has no known form is found by repetition: lines, and runs of words, that many documents share.
 
 A document of which nothing would be left keeps its text.
@@ -30,7 +30,7 @@ SHORT_LINE = 25  # letters: shorter lines, such as those of a menu, must be in m
 MIN_DOCUMENTS, MIN_SHORT_DOCUMENTS, MIN_SHORT_SHARE = 5, 10, 0.03  # that share a line
 MIN_RUN_DOCUMENTS, MIN_RUN_SHARE = 20, 0.01  # that share a run of words
 MAX_COPIED = 0.5  # share of a document's letters in lines of few others: above, it is a copy of them
-COMMON_SHARE = 0.1  # of the documents: what so many share is boilerplate even of those that have little else
+COMMON_SHARE = 0.1  # of the documents: text that this share has is boilerplate even where there is little else
 MAX_SIGNATURE = 12  # lines
 MIN_TAGS = 3  # for a text to be HTML
 
@@ -192,7 +192,7 @@ class Boilerplate:
         return np.sort(np.frombuffer(bytes.fromhex(self.runs), "<u8"))
 
     def _without_repeats(self, texts: list[str], tally: Counter[str]) -> list[str]:
-        """Until nothing is found: what has become adjacent may be boilerplate, too."""
+        """Remove repeats until none is found: what has become adjacent may be boilerplate, too."""
         cleaned, open_texts = list(texts), np.arange(len(texts))
         while len(open_texts) and (self.lines or self.runs):
             joined = JoinedTexts.of([cleaned[place] for place in open_texts])
@@ -212,7 +212,7 @@ class Boilerplate:
 
 
 def _is_among(hashes: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """`known` are sorted."""
+    """Whether each hash is among the `known` ones, which are sorted."""
     if not len(known):
         return np.zeros(len(hashes), bool)
     return np.asarray(known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)] == hashes)
@@ -234,7 +234,7 @@ def _number_of_passages(spans: Spans) -> int:
 
 
 def _size(text: str) -> int:
-    """Characters that are no spaces."""
+    """The number of characters that are not spaces."""
     return len("".join(text.split()))
 
 
@@ -247,7 +247,7 @@ def _without_html(text: str, tally: Counter[str]) -> str:
 
 
 def _without_header(text: str, tally: Counter[str]) -> str:
-    """Two or more lines such as `From: ...` at the start; what subject, keywords and summary say is kept."""
+    """Remove two or more lines such as `From: ...` at the start, but keep the text of subject, keywords and summary."""
     end = number = 0
     while line := _HEADER_LINE.match(text, end):
         end, number = line.end(), number + 1
@@ -264,7 +264,7 @@ def _without_forwarded(text: str, tally: Counter[str]) -> str:
 
 
 def _without_signature(text: str, tally: Counter[str]) -> str:
-    """What follows a line `--`, if it is short, from the end."""
+    """Remove what follows a line `--`, if it is short, searching from the end."""
     for match in reversed(list(_SIGNATURE.finditer(text))):
         if (number := text.count("\n", match.start())) > MAX_SIGNATURE:
             break
@@ -277,7 +277,7 @@ def _without_signature(text: str, tally: Counter[str]) -> str:
 
 
 def learn_boilerplate(texts: Sequence[str]) -> Boilerplate:
-    """From at most 20,000 texts, at equal distances; of texts with the same letters only one counts."""
+    """Learn from at most 20,000 texts, at equal distances; of texts with the same letters only one counts."""
     places = np.linspace(0, len(texts) - 1, min(len(texts), MAX_SAMPLE)).astype(int)
     sample = _distinct([texts[place] for place in places])
     forms = Boilerplate(_kinds(sample), _fields(sample))
@@ -320,7 +320,7 @@ def _fields(texts: list[str]) -> tuple[str, ...]:
 
 
 def _repeated_lines(lines: Spans, documents: int) -> str:
-    """A text's only line is the text, and does not count."""
+    """Hashes of repeated lines; a text's only line is the text, and does not count."""
     lines = lines.only(np.bincount(lines.texts, minlength=documents)[lines.texts] > 1)
     short, long = _fewest(documents, MIN_SHORT_DOCUMENTS, MIN_SHORT_SHARE), _fewest(documents, MIN_DOCUMENTS, 0)
     return _repeated(lines, lambda some: np.where(some.letters < SHORT_LINE, short, long), long, documents)
@@ -346,7 +346,7 @@ def _repeated(spans: Spans, fewest_of: Callable[[Spans], np.ndarray], least: flo
 
 
 def _frequent(hashes: np.ndarray, least: int) -> np.ndarray:
-    """Those that occur `least` times or more, sorted."""
+    """The hashes that occur `least` times or more, sorted."""
     ordered = np.sort(hashes)
     first, last = ordered[: max(0, len(ordered) - least + 1)], ordered[least - 1 :]
     return np.unique(last[first == last])
@@ -369,7 +369,7 @@ def _fewest(documents: int, least: int, share: float) -> float:
 
 
 def boilerplate_note(boilerplate: Boilerplate, tally: Counter[str]) -> str | None:
-    """In one line what was removed, and how much of the text; None if it was nothing."""
+    """One line on what was removed, and how much of the text; None if it was nothing."""
     named = [(tally[kind], NAMES[kind].format(", ".join(boilerplate.fields[:3]))) for kind in NAMES if tally[kind]]
     if not named:
         return None

@@ -1,8 +1,8 @@
 """Count words, chunk by chunk, on any number of cores.
 
 The counts of the chunks are concatenated in the order of the documents, so the result does not depend on how many
-threads or processes counted them. Texts under plain rules are counted in C (`compiled/words.py`), in threads; what
-follows here in Python has the same result, and counts all else.
+threads or processes counted them. Texts under plain rules are counted in C (`compiled/words.py`), in threads; the
+Python code here has the same result, and counts everything else.
 """
 
 import itertools

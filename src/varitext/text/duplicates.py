@@ -1,8 +1,8 @@
 """Copies among texts: the same letters, or nearly the same runs of words.
 
 Near copies are found by min-wise hashing (Broder 1997) of runs of four words. Every candidate is then compared in full:
-texts are near copies if they share four fifths of the runs that either has: one other word in a text of forty words is
-as much as that allows. Texts of fewer than twenty words are copies only if they have the same letters.
+texts are near copies if they share four fifths of the runs that either has, which allows for one different word in a
+text of forty. Texts of fewer than twenty words are copies only if they have the same letters.
 """
 
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from varitext.text.spans import JoinedTexts, mixed
 
 RUN_WORDS = 4
 MIN_RUNS = 17  # twenty words
-BANDS, ROWS = 5, 4  # copies that share 80 % of their runs are candidates with a chance of 93 %, 90 % of them: 99.5 %
+BANDS, ROWS = 5, 4  # copies that share 80 % of their runs are candidates with a chance of 93 %; at 90 %: 99.5 %
 MIN_SHARED = 0.8
 NONE = np.uint64(2**64 - 1)
 
@@ -67,7 +67,7 @@ def _point_to_first(first: np.ndarray, hashes: np.ndarray) -> None:
 
 
 def _join_near(first: np.ndarray, originals: np.ndarray, keys: np.ndarray, texts: list[str]) -> None:
-    """Of texts with the same key, those that share enough with the first of them become its copies."""
+    """Make texts with the same key copies of the first of them, if they share enough with it."""
     order = originals[np.argsort(keys[originals], kind="stable")]
     is_new = np.diff(keys[order], prepend=~keys[order][:1]) != 0
     leaders = order[np.flatnonzero(is_new)][np.cumsum(is_new) - 1] if len(order) else order
@@ -78,7 +78,7 @@ def _join_near(first: np.ndarray, originals: np.ndarray, keys: np.ndarray, texts
 
 
 def _shares(pairs: np.ndarray, texts: list[str]) -> np.ndarray:
-    """Of each pair of texts what `shared_runs` returns, for many pairs at once."""
+    """What `shared_runs` returns for each pair of texts, for many pairs at once."""
     found, before = np.zeros(len(pairs)), 0
     sides = (texts[place] for place in pairs.ravel())
     for chunk in in_chunks(zip(sides, sides, strict=True), CHUNK_SIZE, lambda pair: len(pair[0]) + len(pair[1])):
@@ -88,7 +88,7 @@ def _shares(pairs: np.ndarray, texts: list[str]) -> np.ndarray:
 
 
 def _shared(texts: list[str]) -> np.ndarray:
-    """Of the runs of words that texts 0 and 1 have, the share that both have; of texts 2 and 3; and so on."""
+    """The share of the runs of words of texts 0 and 1 that both have; the same for texts 2 and 3; and so on."""
     runs = JoinedTexts.of(texts).runs(RUN_WORDS)
     order = np.lexsort((runs.hashes, runs.texts))
     hashes, owners = runs.hashes[order], runs.texts[order]

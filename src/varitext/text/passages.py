@@ -1,4 +1,4 @@
-"""Long texts in passages: equal parts of about so many words."""
+"""Long texts in passages: equal parts of about a given number of words."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -13,7 +13,7 @@ class Passages(NamedTuple):
     documents: int  # texts
 
     def averaged(self, values: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """By document, the mean of what its passages have, weighted by their words; without any, unweighted."""
+        """The mean over each document's passages, weighted by their words; unweighted if they have none."""
         of_document = np.bincount(self.owners, words, self.documents)[self.owners]
         weights = np.where(of_document > 0, words, 1.0)
         weights = weights / np.bincount(self.owners, weights, self.documents)[self.owners]
@@ -23,7 +23,7 @@ class Passages(NamedTuple):
 
 
 def split_passages(texts: Iterable[str], words: int) -> Passages:
-    """Passages of about that many words; a text of fewer than one and a half times as many is one passage."""
+    """Passages of about `words` words; a text with fewer than one and a half times as many is one passage."""
     parts, owners = [], []
     place = -1
     for place, text in enumerate(texts):

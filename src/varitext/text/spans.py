@@ -13,7 +13,7 @@ import numpy as np
 
 BASE = 0x9E3779B97F4A7C15  # odd; the multiplier of splitmix64
 INVERSE = pow(BASE, -1, 1 << 64)
-CODES = 1 << 16  # characters beyond, such as emoji, are no letters here
+CODES = 1 << 16  # characters beyond, such as emoji, do not count as letters
 NEWLINE = ord("\n")
 SHIFTS = ((np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)), (np.uint64(27), np.uint64(0x94D049BB133111EB)))
 

@@ -313,7 +313,7 @@ def join_phrases(words: Sequence[str], phrases: Set[str]) -> list[str]:
 
 
 def choose_phrases(terms: Sequence[str], tokens: np.ndarray, stop_words: Set[str]) -> frozenset[str]:
-    """Of words and pairs with their counts, the pairs of high normalised PMI (Bouma 2009) without a stop word.
+    """The pairs of high normalised PMI (Bouma 2009) without a stop word, from words and pairs with their counts.
 
     log (p(a b) / (p(a) p(b))) / -log p(a b): 1 if the two occur only together, 0 if they co-occur by chance.
     """

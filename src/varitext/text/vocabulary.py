@@ -16,7 +16,7 @@ from varitext.text.tokens import SPACE
 if TYPE_CHECKING:
     import numpy as np
 
-SMALL_CORPUS = 20  # documents; in fewer, a word of half of them is nothing special
+SMALL_CORPUS = 20  # documents; with fewer, a word in half of them is not unusual
 
 
 @dataclass(frozen=True)

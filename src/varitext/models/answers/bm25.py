@@ -38,7 +38,7 @@ BM25.untrained = BM25
 
 
 def bm25_share(question_answers: QuestionAnswers, overlap: Overlap) -> np.ndarray:
-    """Of every pair, [P], in the order of the corpus; by the candidates' own frequencies if there are no others."""
+    """The score of every pair, [P], in corpus order; by the candidates' own frequencies if there are no others."""
     return np.concatenate([_of_question(question, overlap) for question in question_answers.questions])
 
 

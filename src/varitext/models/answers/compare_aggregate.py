@@ -35,7 +35,7 @@ PRIOR_STRENGTH = 0.03
 
 
 class PairColumns(nn.Module):
-    """What networks read of a pair beside its words: similarity, shared words, what carries over, position.
+    """What networks read of a pair besides its words: similarity, shared words, what carries over, position.
 
     It has no weights. Counts are read as logarithms. A position becomes four columns: itself, whether it is known,
     whether it is the first, and the candidate's length; all are zero if it is unknown, since they carry information

@@ -7,17 +7,17 @@ Each word of a question is aligned to one of the candidate's words, or to none: 
 
 since the words choose independently. Learning minimises 1/2 |theta|^2 + C sum_i max(0, 1 - y_i score_i)^2 (Chang and
 others 2010). For wrong pairs the loss is convex in theta. For right ones it is not, so their alignments are fixed at
-the best under the current theta, which bounds the loss from above, and the convex rest is minimised; and so on in
-turns. No turn increases the loss. A choice is described by groups of features, each of which can be left out:
+the best under the current theta, which bounds the loss from above, and the convex rest is minimised. These two
+steps alternate; no turn increases the loss. A choice is described by groups of features, and each can be left out:
 
     lexical    the same word (stop words apart), the same stem
     wordnet    a synonym, an antonym, a hyponym, a hypernym, a word of the same root
-    vectors    the cosine of word vectors, as far as it is above that of unrelated words
+    vectors    how far the cosine of word vectors exceeds that of unrelated words
     type       the question's interrogative may choose a word that looks like an answer to it: a year for when, a
                number for how many, a name for who and where
     length     the candidate's length, which needs no choice
 
-Each weighs by the word's share of the question's idf. The original has named entities, and vectors and antonyms of
+Each is weighted by the word's share of the question's idf. The original has named entities, and vectors and antonyms of
 other models; here `type` takes the place of the first, by digits and capitals alone.
 """
 
@@ -49,7 +49,7 @@ GROUPS = {
     "type": ("year", "number", "name", "other_number", "other_name"),
     "length": ("length",),
 }
-UNRELATED = 0.35  # cosines up to this count as none, or a long sentence would gain by its mere number of words
+UNRELATED = 0.35  # cosines up to this count as none; otherwise a long sentence would gain by its length alone
 MAX_CHOICES = 5  # per word of the question: those with most in common, nearest vectors first
 MONTHS = {"January", "February", "March", "April", "May", "June", "July", "August", "September"}
 MONTHS |= {"October", "November", "December"}
@@ -59,7 +59,7 @@ STEPS = 30  # of each turn
 
 
 class AlignmentChoices(NamedTuple):
-    """The words of all questions, each with its possible alignments; a choice of zeros is none."""
+    """The words of all questions, each with its possible alignments; a choice of zeros means none."""
 
     features: np.ndarray  # [words, choices, F]
     pair_of: np.ndarray  # [words] rising: which pair each word belongs to
@@ -82,7 +82,7 @@ def _values(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
 
 
 def best_choices(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
-    """phi of the best choice of every word, zero where that is none, [words, F]."""
+    """phi of the best choice of every word, zero if that is none, [words, F]."""
     found = _values(choices, theta)
     best = found.argmax(1)
     rows = np.arange(len(best))
@@ -93,9 +93,9 @@ def best_choices(choices: AlignmentChoices, theta: np.ndarray) -> np.ndarray:
 def loss_and_gradient(
     theta: np.ndarray, choices: AlignmentChoices, fixed: np.ndarray | None, labels: np.ndarray, cost: float
 ) -> tuple[float, np.ndarray]:
-    """The loss where words of right pairs are aligned as in `fixed`, [words, F], those of wrong pairs at their best.
+    """The loss with words of right pairs aligned as in `fixed`, [words, F], and those of wrong pairs at their best.
 
-    Without `fixed` all are at their best: the loss itself.
+    Without `fixed`, all are aligned at their best, which gives the loss itself.
     """
     best = best_choices(choices, theta)
     if fixed is not None:
@@ -161,7 +161,7 @@ class LCLR(AnswerScorer):
         return scores(self.choices(question_answers), self.theta.numpy())[:, None]  # [P, 1]
 
     def choices(self, question_answers: QuestionAnswers) -> AlignmentChoices:
-        """All that the words of all questions may be aligned to."""
+        """The possible alignments of the words of all questions."""
         corpus = AlignedCorpus.of(question_answers, self.overlap, self.word_vectors.float().numpy())
         senses = needed_wordnet().senses(corpus.table.words) if "wordnet" in self.groups else None
         found, pair_of, n_pairs = [], [], 0
@@ -218,7 +218,7 @@ def _put(described: np.ndarray, columns: list[int], types: np.ndarray) -> None:
 
 
 def _relations(senses: WordSenses, pairs: QuestionPairs) -> np.ndarray:
-    """WordNet's five for every word of the question and of the candidates, [5, n, C, T]."""
+    """WordNet's five relations for every word of the question and of the candidates, [5, n, C, T]."""
     different, place = np.unique(pairs.answers, return_inverse=True)
     asked = WordSenses(*(matrix[pairs.asked] for matrix in senses))
     answers = WordSenses(*(matrix[np.maximum(different, 0)] for matrix in senses))

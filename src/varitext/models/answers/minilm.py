@@ -94,7 +94,7 @@ class PairLikeness(NamedTuple):
 
 
 def likeness_of(question_answers: QuestionAnswers) -> list[PairLikeness]:
-    """Of every pair, in the order of the corpus."""
+    """The likeness of every pair, in the order of the corpus."""
     questions = question_answers.questions
     asked = shared_encoder().states([question.words for question in questions])
     said = shared_encoder().states([one.words for question in questions for one in question.candidates])
@@ -109,9 +109,9 @@ def likeness_of(question_answers: QuestionAnswers) -> list[PairLikeness]:
 def _likeness(
     asked: np.ndarray, said: Sequence[np.ndarray], real: np.ndarray, new: Sequence[np.ndarray]
 ) -> list[PairLikeness]:
-    """Of the states of a question, [Tq, H], and of its candidates, C times [T, H].
+    """The likeness of each pair, from the states of a question, [Tq, H], and of its candidates, C times [T, H].
 
-    `real` says which words of the question are words, `new` which of each candidate's are new.
+    `real` marks the words of the question that are not punctuation, `new` the words of each candidate that are new.
     """
     nothing = [PairLikeness(0.0, 0.0, 0.0, np.zeros(len(asked)), np.zeros(len(one))) for one in said]
     some = [place for place, one in enumerate(said) if len(one) and len(asked)]
@@ -132,7 +132,7 @@ def _likeness(
 
 
 def _real_words(words: tuple[str, ...]) -> np.ndarray:
-    """Which words of a question are not punctuation; all, if there is nothing else."""
+    """Which words of a question are not punctuation; all, if there is only punctuation."""
     real = np.array([is_word(word) for word in words], bool)
     return real if real.any() else np.ones(len(words), bool)
 

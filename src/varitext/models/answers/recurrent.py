@@ -2,7 +2,7 @@
 
 They have no latent variable: the KL is zero and the bound is the log-likelihood. NASM (`nasm.py`) adds h.
 
-The paper does not say where training starts, and it matters. The sum of a sentence's word vectors, centred, ranks
+The paper does not specify the initialization, and it matters. The sum of a sentence's word vectors, centred, ranks
 answers well without any training; LSTMs that start at random do not learn it. `word_sums` starts there: each LSTM adds
 up the words it reads, and the match compares the sums. In cross-validation it ranks best. `forget_bias` adds one to the
 biases of the forget gates, which PyTorch initializes near zero, so that a state halves at every word.
@@ -50,7 +50,7 @@ class RecurrentNetwork(AnswerNetwork):
             self.initialize()
 
     def initialize(self) -> None:
-        """Move to the initial weights; a network with h does so once it has its attention."""
+        """Set the initial weights; a network with h does so once it has its attention."""
         if self.initialization != WORD_SUMS:
             return
         lstm = self.question_lstm.lstm

@@ -24,14 +24,14 @@ MIN_COEFFICIENT = 1e-6
 
 
 class Standardisation(NamedTuple):
-    """Mean and scale of each column, over what is known of it."""
+    """Mean and scale of each column, over its known values."""
 
     mean: np.ndarray  # [F]
     scale: np.ndarray  # [F]
 
     @classmethod
     def learn(cls, values: np.ndarray, known: np.ndarray, rounding: float = 0.0) -> "Standardisation":
-        """A column that does not vary, but for `rounding` relative to its mean, keeps a scale of one."""
+        """Learn them; a column that does not vary, except by `rounding` relative to its mean, keeps a scale of one."""
         count = np.maximum(known.sum(0), 1)
         mean = np.where(known, values, 0).sum(0) / count
         scale = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(0) / count)
@@ -48,7 +48,7 @@ class Regression(NamedTuple):
 
     @classmethod
     def fit(cls, columns: np.ndarray, labels: np.ndarray) -> "Regression":
-        """With the L2 penalty of columns that are standardised; every value known."""
+        """Fit with the L2 penalty of standardised columns; every value must be known."""
         fitted = LogisticRegression(C=1.0, max_iter=1000).fit(columns, labels)
         return cls(fitted.coef_[0], float(fitted.intercept_[0]))
 
@@ -64,7 +64,7 @@ def listwise_weights(
 
     They minimise the mean over questions of -log softmax(columns @ w) of the right answers, plus strength times the
     squared distance from the prior, in standardised columns (one strength, or one for each). Questions without a right
-    and a wrong answer say nothing.
+    and a wrong answer carry no information.
     """
     n_right, n = np.bincount(question_of, labels), np.bincount(question_of)
     chosen = ((n_right > 0) & (n_right < n))[question_of]

@@ -1,8 +1,8 @@
-"""States of sentences on disk, beside an index: what the pretrained encoder has read once it need not read again.
+"""States of sentences on disk, beside an index, so that the pretrained encoder does not read a sentence twice.
 
-A SQLite file: a row per sentence, its key the SHA-256 of the encoder's weights and the words, its value the states in
-16 bits with a checksum. Rows are read when they are asked for, so memory does not grow. The file is a cache: whatever
-is wrong with it, a row or the whole file, is computed again, and whoever may not write does without.
+A SQLite file has one row per sentence: its key is the SHA-256 of the encoder's weights and the words, its value the
+states in 16 bits with a checksum. Rows are read when they are requested, so memory does not grow. The file is a cache:
+a damaged row, or the whole file, is computed again, and a process that may not write does without it.
 """
 
 import hashlib
@@ -79,7 +79,7 @@ class StateStore:
         return hashlib.sha256("\0".join((self._encoder, *words)).encode("utf-8", "surrogatepass")).digest()
 
     def _states(self, value: object, n_words: int) -> np.ndarray | None:
-        """None if it is not what was written."""
+        """The states in a row; None if they are not what was written."""
         if not isinstance(value, bytes) or len(value) != CHECKSUM_BYTES + 2 * n_words * self._width:
             return None
         content = value[CHECKSUM_BYTES:]
@@ -89,7 +89,7 @@ class StateStore:
 
 
 def remove_states(folder: Path) -> None:
-    """Forget all states: those of documents that are deleted must not stay."""
+    """Remove all states: those of deleted documents must not stay."""
     (folder / NAME).unlink(missing_ok=True)
 
 
@@ -100,7 +100,7 @@ def _rows(database: sqlite3.Connection, keys: list[bytes]) -> Iterator[tuple[byt
 
 
 def _drop_oldest(database: sqlite3.Connection) -> None:
-    """Pages that become free are used again."""
+    """Drop the oldest tenth if there are too many bytes; pages that become free are used again."""
     size, pages, free = (
         database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_size", "page_count", "freelist_count")
     )

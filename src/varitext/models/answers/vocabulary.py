@@ -32,14 +32,14 @@ class AnswerWords(NamedTuple):
     vocabulary: Vocabulary  # words without a vector come first
     vectors: np.ndarray | None  # [V, E], initial word vectors; None: random ones
     source: str  # for the record
-    n_known: int  # words that have a vector in the source: the last of the vocabulary
+    n_known: int  # words that have a vector in the source; they come last in the vocabulary
     sha256: str | None = None  # of the source
     n_seen: int = 0  # words of the training questions
     n_seen_known: int = 0  # those of them that have a vector
 
     @property
     def record(self) -> dict[str, Any]:
-        """For the model folder."""
+        """The record for the model folder."""
         return {
             "source": self.source,
             "dim": None if self.vectors is None else self.vectors.shape[1],
@@ -104,7 +104,7 @@ def _word_tally(train: QuestionAnswers) -> Counter[str]:
 
 
 def _source_vectors(source: VectorSource, words: Sequence[str], dim: int | None, unseen: int) -> WordVectors | None:
-    """In the order: those given, those of the data folder or the cache, MiniLM's. None: random ones."""
+    """The first there are: those given, those of the data folder or the cache, MiniLM's. None: random ones."""
     vectors: WordVectors | None = None
     if isinstance(source, WordVectors):
         vectors = source

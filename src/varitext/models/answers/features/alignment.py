@@ -24,7 +24,7 @@ class QuestionPairs(NamedTuple):
     answers: np.ndarray  # [C, T]
     same: np.ndarray  # [n, C, T] bool: the same word
     same_stem: np.ndarray  # [n, C, T] bool, also where the words are the same
-    similarity: np.ndarray  # [n, C, T] from 0 to 1: 1 for the same word, else the cosine of vectors, if above 0
+    similarity: np.ndarray  # [n, C, T] from 0 to 1: 1 for the same word, otherwise the cosine of vectors, if above 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class AlignedCorpus:
 
     @classmethod
     def of(cls, question_answers: QuestionAnswers, overlap: Overlap, vectors: np.ndarray) -> "AlignedCorpus":
-        """`vectors` are of the vocabulary's words, [V, E], of length one or zero."""
+        """Number the words of a corpus; `vectors` are those of the vocabulary, [V, E], of length one or zero."""
         table = WordTable.of(question_answers)
         columns = table.columns_in(overlap.vocabulary)
         number: dict[str, int] = {}
@@ -80,7 +80,7 @@ def padded_candidates(values: np.ndarray, lengths: np.ndarray, filling: float) -
 def unit_vectors(vectors: np.ndarray | None, size: tuple[int, ...]) -> np.ndarray:
     """Word vectors centred and scaled to unit length; zeros if there are none.
 
-    Centred because the vectors of all words share a direction, which would make any two of them similar.
+    They are centred because the vectors of all words share a direction, which would make any two of them similar.
     """
     if vectors is None:
         return np.zeros(size, np.float32)

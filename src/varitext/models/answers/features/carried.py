@@ -33,7 +33,7 @@ EXPECTED = (
     *("no_new_word", "is_question", "negation"),
 )
 CARRIED = RELATIVE + EXPECTED
-# weights of log odds that are plausible for any corpus, where a fit starts and few questions leave it
+# weights of log odds that are plausible for any corpus: a fit starts there, and few questions keep it there
 PLAUSIBLE = {
     "coverage": 3.0,
     "list_coverage": 2.0,
@@ -84,13 +84,13 @@ def _word(word: str) -> _Word:
 
 
 def carried_features(question_answers: QuestionAnswers, overlap: Overlap) -> PairFeatures:
-    """`overlap` has the document frequencies behind the columns of `RELATIVE`."""
+    """All features; `overlap` has the document frequencies behind the columns of `RELATIVE`."""
     values = [np.hstack([_relative(question, overlap), _expected(question)]) for question in question_answers.questions]
     return PairFeatures(CARRIED, np.concatenate(values), question_answers.groups)
 
 
 def expected_features(question_answers: QuestionAnswers) -> PairFeatures:
-    """Those of `EXPECTED`, which need no document frequencies."""
+    """The features of `EXPECTED`, which need no document frequencies."""
     values = [_expected(question) for question in question_answers.questions]
     return PairFeatures(EXPECTED, np.concatenate(values), question_answers.groups)
 

@@ -96,7 +96,7 @@ def distinct_words(words: Sequence[str]) -> set[str]:
 
 @lru_cache(200_000)
 def is_word(word: str) -> bool:
-    """Whether it has a letter or a digit, unlike punctuation."""
+    """Whether a token has a letter or a digit, unlike punctuation."""
     return any(map(str.isalnum, word))
 
 
@@ -112,7 +112,7 @@ class WordRows(NamedTuple):
         return np.cumsum(self.lengths)  # [C]
 
     def per_candidate(self, values: np.ndarray) -> np.ndarray:
-        """Sums of [..., m] over the words of each candidate, [..., C]; zero for a candidate of no words."""
+        """Sums of [..., m] over the words of each candidate, [..., C]; zero for a candidate without words."""
         running = np.zeros((*values.shape[:-1], values.shape[-1] + 1), np.float64)
         np.cumsum(values, -1, out=running[..., 1:])
         return running[..., self.ends] - running[..., self.ends - self.lengths]
@@ -175,7 +175,7 @@ def _scores(rows: WordRows, weights: np.ndarray, mean_length: float) -> np.ndarr
 
 
 def idf(n: int, frequencies: np.ndarray) -> np.ndarray:
-    """Of words by the number of sentences, of n, that have them."""
+    """The idf of words, from the number of sentences, of n, that have them."""
     return np.asarray(np.log1p((n - frequencies + 0.5) / (frequencies + 0.5)))
 
 

@@ -46,7 +46,7 @@ class _Words(NamedTuple):
 
 
 def word_features(question_answers: QuestionAnswers, overlap: Overlap) -> list[PairWordFeatures]:
-    """Of every pair, in the order of the corpus."""
+    """The features of every pair, in the order of the corpus."""
     table, read = _WordTable(overlap), []
     for question in question_answers.questions:
         lengths = np.array([len(one.words) for one in question.candidates])
@@ -60,7 +60,7 @@ def word_features(question_answers: QuestionAnswers, overlap: Overlap) -> list[P
 
 
 def _of_question(asked: _Words, answers: _Words, lengths: np.ndarray) -> list[PairWordFeatures]:
-    """Of all candidates of one question, whose words are concatenated."""
+    """The features of all candidates of one question, whose words are concatenated."""
     real = ~asked.is_punctuation[:, None] & ~answers.is_punctuation  # [Tq, m]: a full stop is in every sentence
     same = (asked.number[:, None] == answers.number) & real
     same_stem = (asked.stem[:, None] == answers.stem) & real
@@ -98,7 +98,7 @@ class _WordTable:
         return np.array([places.setdefault(word, len(places)) for word in words], np.int64)
 
     def words(self) -> _Words:
-        """All of them, in the order of their places."""
+        """All words, in the order of their places."""
         seen = [_look_of(word) for word in self.places]
         numbers = [self.numbers.setdefault(one.lower, len(self.numbers)) for one in seen]
         stems = [self.numbers.setdefault(one.stem, len(self.numbers)) for one in seen]
@@ -115,7 +115,7 @@ class _Look(NamedTuple):
 
 @lru_cache(MAX_REMEMBERED)
 def _look_of(word: str) -> _Look:
-    """The same in every corpus."""
+    """Features of the word alone, the same in every corpus."""
     lower = word.lower()
     number, capital, sign = any(map(str.isdigit, word)), word[:1].isupper(), not any(map(str.isalnum, word))
     return _Look(
