@@ -17,6 +17,7 @@ EXPERIMENTS = (
         "table4",
         "recipes",
         "initialization",
+        "lstm-changes",
         "collapse",
         "feature-groups",
         "attention",
