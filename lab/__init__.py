@@ -1,10 +1,10 @@
 """Measurements of varitext that are not part of the package: `python -m lab` lists them.
 
 experiments/   ablations and comparisons beyond the paper, on the engine of `varitext.reproduce`
-benchmark/     speed, perplexity and memory beside other topic models, and growth of cost with size
+benchmark/     speed, perplexity and memory compared with other topic models; growth of cost with size
 speed/         timings and single measurements; each writes `results/NAME.json`
 faults/        kills, damaged files, hostile input, full disks
-mutants/       small changes of the code, and whether a test notices
+mutants/       mutation testing: small changes of the code, and whether a test fails
 pages/         fills the tables of README.md and docs/ from `results/`
 """
 
@@ -42,7 +42,7 @@ SPEED = (
         "copies",
     ),
 )
-EXPERIMENTS = {  # as typed: the module, whose EXPERIMENT the engine runs
+EXPERIMENTS = {  # name on the command line: module whose EXPERIMENT the engine runs
     **reproduce.EXPERIMENTS,
     **{name: f"lab.experiments.{name.replace('-', '_')}" for name in ABLATIONS},
     "benchmark": "lab.benchmark.compare",
@@ -51,7 +51,7 @@ EXPERIMENTS = {  # as typed: the module, whose EXPERIMENT the engine runs
     "peer-settings": "lab.benchmark.peer_settings",
 }
 MEASUREMENTS = {name: f"lab.speed.{name}" for name in SPEED}  # `measure(quick)` gives the content of results/NAME.json
-TOOLS = {  # as typed: the module, whose `main(arguments)` reads its own options
+TOOLS = {  # name on the command line: module whose `main(arguments)` parses its own options
     "serve_load": "lab.speed.serve_load",
     "faults": "lab.faults.trying",
     "mutations": "lab.mutants.sample",

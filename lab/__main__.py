@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> None:
 
 
 def about(module: str) -> str:
-    """The first line of a module's docstring; the module may need packages that are not installed."""
+    """The first line of a module's docstring, without importing it: it may need packages that are not installed."""
     return str(ast.get_docstring(ast.parse(module_files()[module].read_text(encoding="utf-8")))).split("\n")[0]
 
 

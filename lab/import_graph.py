@@ -38,7 +38,7 @@ def strings_in(module: str) -> frozenset[str]:
 
 
 def needed_by(modules: Iterable[str]) -> set[str]:
-    """Everything that these modules import, directly or not; the packages themselves import lazily, so not theirs."""
+    """Everything that these modules import, directly or indirectly, except what packages import lazily."""
     found: set[str] = set()
     new = {other for module in modules for other in imports_of(module)} - set(PACKAGES)
     while new:

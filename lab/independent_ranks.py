@@ -1,15 +1,15 @@
-"""The posterior over rankings if the labels of candidates are independent given h; `answers/joint.py` has better.
+"""The posterior over rankings if the labels of candidates are independent given h: a baseline for `answers/joint.py`.
 
-A sample of the posterior is a draw of h and, given h, of the labels: y_i ~ Bernoulli(p_i(h)). It is asked which right
-answer is the best, so at least one is right. Known labels put the right answers first, and the more probable first
-among right and among wrong ones. With candidates in the order of p, the best is i with probability
+A sample of the posterior is a draw of h and, given h, of the labels: y_i ~ Bernoulli(p_i(h)). The question
+is which right answer is the best, so at least one is right. Given the labels, right answers come first; among right
+and among wrong ones, the more probable come first. With candidates in the order of p, the best is i with probability
 
     p_i prod_{j < i} (1 - p_j)  /  (1 - prod_j (1 - p_j))
 
-and a candidate with p_i = 0 is never, unless all have; then all are with the same probability.
+A candidate with p_i = 0 is never the best, unless all have p_i = 0; then all are equally probable.
 
-Spread comes from both draws. Where h says nothing it is the labels' alone, and a ranking is still as unsure as its
-probabilities are.
+Both draws contribute to the spread. If h carries no information, the spread comes from the labels alone and reflects
+the uncertainty of the probabilities.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ SMALLEST = 1e-12
 
 
 def best_probability(sampled: np.ndarray) -> np.ndarray:
-    """That each candidate is the best, [P], from p(y = 1 | h) of each sample, [S, P]. Equal candidates share."""
+    """Probability that each candidate is the best, [P], from p(y = 1 | h) of each sample, [S, P]. Ties share it."""
     sampled = merge_ties(sampled)
     order = np.argsort(-sampled, 1, kind="stable")
     best = np.empty_like(sampled)
@@ -51,7 +51,7 @@ def _best_in_order(p: np.ndarray) -> np.ndarray:
 
 
 def _shared(p: np.ndarray, best: np.ndarray) -> np.ndarray:
-    """Candidates with the same p have no order: each gets the mean of their parts."""
+    """Candidates with the same p have no order: each gets the mean of their probabilities."""
     _, group = np.unique(p, return_inverse=True)
     return (np.bincount(group, best) / np.bincount(group))[group]
 

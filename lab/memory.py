@@ -21,9 +21,9 @@ class Peak:
 
 @contextmanager
 def watched() -> Iterator[Peak]:
-    """The peak during the block: this process's by the kernel's own account, plus what its children have to themselves.
+    """The peak during the block: this process's as reported by the kernel, plus the private memory of its children.
 
-    Children are looked at ten times a second, and count whole: to start another Python is part of what a tool does.
+    Children are sampled ten times a second and count in full: starting another Python is part of a tool's cost.
     """
     peak = Peak()
     before = status("VmRSS")
@@ -49,7 +49,7 @@ def watched() -> Iterator[Peak]:
 
 
 def _of_children() -> float:
-    """What these processes share with no other."""
+    """Private memory of these processes."""
     texts = (_text(PROCESSES / process / "smaps_rollup") for process in _descendants("self"))
     lines = (line for text in texts for line in text.splitlines() if line.startswith("Private_"))
     return sum(float(line.split()[1]) for line in lines) / 1024

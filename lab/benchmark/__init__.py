@@ -1,1 +1,1 @@
-"""Speed, perplexity and memory beside other topic models (`compare`), and growth of cost with size (`growth`)."""
+"""Speed, perplexity and memory compared with other topic models (`compare`); growth of cost with size (`growth`)."""

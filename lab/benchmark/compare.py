@@ -57,9 +57,9 @@ def measure(
     data_dir: str | None,
     share: float = 1.0,
 ) -> dict[str, Any]:
-    """In the child; `transform` is measured after a whole fit only."""
+    """Runs in the child process; `transform` is measured only after a complete fit."""
     torch.set_num_threads(threads)
-    torch.optim.AdamW([torch.zeros(1)])  # what torch imports for the first optimizer belongs to the imports
+    torch.optim.AdamW([torch.zeros(1)])  # torch imports more with the first optimizer: count that as imports, too
     make = system_class(system)
     with watched() as peak:
         train, test = (load_documents(corpus, part, Path(data_dir) if data_dir else None) for part in ("train", "test"))
@@ -87,7 +87,7 @@ def measure(
 
 
 def shuffled(documents: Documents) -> csr_matrix:
-    """Many tools take documents as they come, and files are often sorted by label."""
+    """Shuffle the documents: many tools read them in file order, and files are often sorted by label."""
     counts = non_empty(documents)
     return counts[np.random.default_rng(ORDER_SEED).permutation(counts.shape[0])]
 
@@ -103,7 +103,7 @@ def _perplexity(bounds: np.ndarray, counts: csr_matrix) -> float | None:
 
 
 def table(records: list[Record]) -> str:
-    """A row per system; `relative` is to the default varitext."""
+    """One row per system; `relative` is relative to varitext's default model."""
     found = {record["settings"]["system"]: record for record in records}
     ours = found["varitext"]["result"] if "varitext" in found else {}
     head = ["", "settings", *(word for heading, _ in COLUMNS.values() for word in (heading, "relative"))]

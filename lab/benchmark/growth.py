@@ -43,7 +43,7 @@ PANEL, HEIGHT = 320, 270  # pixels
 
 
 class Size(NamedTuple):
-    """A point: the curve it is on, and all sizes."""
+    """One point: the curve it belongs to, and all sizes."""
 
     curve: str
     documents: int = 10_000
@@ -54,7 +54,7 @@ class Size(NamedTuple):
 
 
 def sizes(quick: bool) -> Iterator[Size]:
-    """Small ones first, and documents last."""
+    """All points, small sizes first and those along `documents` last."""
     scale = 40 if quick else 1
     for words in (2000, 5000, 10_000, 20_000, 50_000, 100_000):
         epochs = FIT_EPOCHS if words >= 20_000 and not quick else 0
@@ -73,7 +73,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measured(size: Size, threads: int) -> dict[str, Any]:
-    """Documents are drawn in a process of their own, so that their memory does not count."""
+    """Measure one point. Documents are drawn in another process, so that their memory does not count."""
     with tempfile.TemporaryDirectory() as name:
         train, test = (str(Path(name) / part) for part in ("train", "test"))
         drawn = [(train, size.documents, 1), *([(test, 1000, 2)] if size.epochs else [])]
@@ -85,7 +85,7 @@ def measured(size: Size, threads: int) -> dict[str, Any]:
         return {"epochs": size.epochs} | in_child("lab.benchmark.growth:measure_point", task, threads)
 
 
-# In the child
+# Run in the child process
 
 
 def measure_point(train: str, test: str, latent_dim: int, softmax: str, threads: int, epochs: int) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def _trainer(settings: DocumentSettings, counts: Counts) -> Trainer:
 
 
 def _seconds_per_document(trainer: Trainer) -> float:
-    """One epoch in slices: their median is little affected by other work on the machine."""
+    """Median over slices of one epoch, which is little affected by other work on the machine."""
     batches = trainer.task.batches(0)
     for batch in itertools.islice(batches, WARM_UP):
         trainer._step(batch)
@@ -218,7 +218,7 @@ def softmax_table(records: list[Record]) -> str:
 
 
 def figure(records: list[Record]) -> str:
-    """A panel for each size, both axes logarithmic."""
+    """One panel per kind of size, both axes logarithmic."""
     found = curves(records)
     names = [name for name in AXES if any(curve.along == name for curve in found)]
     with drawing_style():

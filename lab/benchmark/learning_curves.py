@@ -1,7 +1,6 @@
-"""Perplexity against seconds: varitext and LDA of three tools, each with a part of its passes.
+"""Perplexity against seconds to fit: varitext and LDA of three tools, each with part of its passes.
 
-Each point is a fit of its own in its own process. A system that learns for a shorter time also gets a schedule of that
-length, if it has one.
+Each point is a separate fit in a separate process. If a system has a schedule, it is shortened with the passes.
 """
 
 from collections.abc import Iterator
@@ -17,8 +16,8 @@ from varitext.report.drawing import INCH, drawing_style, svg_text
 from varitext.reproduce.engine import Experiment, Plan, Record, Run, markdown_table
 
 SHARES = (0.05, 0.1, 0.2, 0.5, 1.0)
-STEEPER = {"tomotopy": (0.01, 0.03)}  # of a thousand iterations, the first few count most
-LEFT_OUT = ("ctm", "pyro", "plain")  # slower than all of these; the table of whole fits has them
+STEEPER = {"tomotopy": (0.01, 0.03)}  # share of a thousand iterations; the first few improve the fit most
+LEFT_OUT = ("ctm", "pyro", "plain")  # slower than all of these; the table of complete fits includes them
 WIDTH, HEIGHT = 760, 430
 TARGETS = (1003, 836, 777, 711)  # tomotopy's last, the paper's NVDM, our multinomial NVDM, nearly our default
 COLOURS = {
@@ -46,7 +45,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def points(records: list[Record]) -> dict[str, np.ndarray]:
-    """By system, seconds and perplexity in order of seconds.  [n, 2]"""
+    """For each system, seconds and perplexity in order of seconds, [n, 2]."""
     found: dict[str, list[tuple[float, float]]] = {}
     for record in records:
         result = record["result"]

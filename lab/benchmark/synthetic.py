@@ -1,4 +1,4 @@
-"""Synthetic documents in any number over any number of words, drawn from topics and written to shards.
+"""Synthetic documents drawn from topics, any number over a vocabulary of any size, written to shards.
 
 Word frequencies follow Zipf's law, each topic prefers some words, and a document draws its words from three topics.
 """
@@ -17,7 +17,7 @@ TOPICS, TOPICS_OF_A_DOCUMENT, LENGTH, BLOCK = 50, 3, 100, 5000
 
 
 def draw_documents(documents: int, words: int, seed: int, length: int = LENGTH) -> Iterator[csr_matrix]:
-    """Some at a time; the topics are the same for every seed."""
+    """Draw documents in blocks; the topics are the same for every seed."""
     places = _cumulative_topics(words)
     generator = np.random.default_rng(seed)
     for start in range(0, documents, BLOCK):
@@ -34,7 +34,7 @@ def draw_documents(documents: int, words: int, seed: int, length: int = LENGTH) 
 
 
 def _cumulative_topics(words: int) -> np.ndarray:
-    """All topics' cumulative shares one after another, topic k between k and k + 1: one search finds any word."""
+    """Cumulative shares of all topics concatenated, topic k from k to k + 1: one search finds a word of any topic."""
     generator = np.random.default_rng(0)
     logits = 1.2 * generator.standard_normal((TOPICS, words)) - np.log(np.arange(words) + 30.0)
     shares = np.exp(logits)

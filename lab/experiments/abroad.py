@@ -46,7 +46,7 @@ def measure(model: str, corpus: str, plan: Plan) -> dict[str, Any]:
 
 
 def _measured(ranker: AnswerRanker, questions: QuestionAnswers) -> dict[str, Any]:
-    """Of the questions that it calls unfamiliar, and of the others."""
+    """Measures of the questions that the ranker calls unfamiliar, and of the others."""
     questions = canonical_order(questions).question_answers
     fitted = ranker.fitted_
     found = fitted.predict(questions, ranker)
@@ -112,7 +112,7 @@ def searched(questions: QuestionAnswers) -> QuestionAnswers:
 
 
 def passages(questions: QuestionAnswers) -> QuestionAnswers:
-    """Neighbouring sentences joined; questions with one passage only are left out."""
+    """Questions with neighbouring sentences joined into passages; those with only one passage are left out."""
     made = []
     for question in questions.questions:
         in_order = sorted(question.candidates, key=lambda one: one.position or 0)

@@ -37,7 +37,7 @@ class FoundTopics(NamedTuple):
 
 
 def new_pipeline(clusters: str, number: int, seed: int, words: Sequence[str]) -> BERTopic:
-    """Default settings with a seed, and what the documentation recommends for a given number of topics."""
+    """BERTopic with default settings, a seed, and the documentation's settings for a given number of topics."""
     return BERTopic(
         embedding_model=MiniLM(),
         umap_model=UMAP(n_neighbors=15, n_components=5, min_dist=0.0, metric="cosine", random_state=seed),

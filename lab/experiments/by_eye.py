@@ -1,8 +1,8 @@
-"""Questions made up by hand with tempting wrong candidates: in how many does each ranker put the right answer first?
+"""Handwritten questions with tempting wrong candidates: for how many does each ranker put the right answer first?
 
-The temptations are echoes of the question, negations, the right words about something else, and wrong years. Questions
-and answers of `examples/tempting_questions.csv` are as they were before any ranker read them. Those of
-`examples/hard_questions.csv` were reworded after a first trial, in which no ranker had a right answer first.
+Wrong candidates echo the question, contain a negation, use the right words about something else, or name a wrong year.
+`examples/tempting_questions.csv` was not changed after any ranker had been run on it. `examples/hard_questions.csv` was
+reworded after a first trial in which no ranker put a right answer first.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def runs(plan: Plan) -> Iterator[Run]:
 
 
 def measure(model: str, corpus: str | None, plan: Plan) -> dict[str, Any]:
-    """The questions of each file that have a wrong candidate first."""
+    """For each file, the questions for which a wrong candidate comes first."""
     ranker = AnswerRanker(model, threads=plan.threads) if corpus is None else fitted_ranker(corpus, model, 0, plan)
     return {name: missed(ranker, EXAMPLES / f"{name}.csv") for name in FILES}
 

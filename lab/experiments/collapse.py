@@ -1,7 +1,7 @@
-"""Posterior collapse of NASM's h, in the paper's own place: attempts to keep it alive, on WikiQA's dev questions.
+"""Attempts to prevent the posterior collapse of NASM's h, where the paper has it, on WikiQA's dev questions.
 
-h is the query of the attention over the answer. Each attempt changes one thing, the last ones several. It is alive if
-ranking with the h of another question is worse: MAP alone does not tell, and neither does the KL.
+h is the query of the attention over the answer. Each attempt changes one thing, the last ones several. h is used if
+ranking with the h of another question is worse; neither MAP alone nor the KL shows this.
 """
 
 from functools import partial
@@ -81,7 +81,7 @@ class ListNASM(NASM):
 
 
 class StrongNASM(ListNASM):
-    """All of them together: h scales the attention, which alone reads the answer, and the posterior sees the list."""
+    """All changes together: h scales the attention, which alone reads the answer, and the posterior sees the list."""
 
     attention_kind = ScalingContextAttention
 

@@ -1,7 +1,8 @@
-"""Design choices of `nvdm_dcm`, `nvdm` and `nvdm_gsm`: one change at a time, bound on later training documents.
+"""Design choices of `nvdm_dcm`, `nvdm` and `nvdm_gsm`, one change at a time: the bound on later training documents.
 
 Models are fitted to the earlier training documents of 20newsgroups-nvdm, K = 50, one thread, and evaluated on those
-held out by date; test documents are not used. Changes of prediction alone share the weights of the default model.
+held out by date; test documents are not used. Changes that affect only prediction share the weights of the default
+model.
 """
 
 import dataclasses
@@ -43,7 +44,7 @@ def unrefined(network: DocumentNetwork, counts: csr_matrix, seed: int) -> float:
 
 
 def diagonal(network: DocumentNetwork, counts: csr_matrix, seed: int) -> float:
-    """NVDM with q refined and the standard deviation of the inference network."""
+    """NVDM with a refined mean of q and the inference network's standard deviation."""
     found = network.evaluate_round(counts, SAMPLES, seed)
     return per_document_perplexity(found.elbo, found.lengths)
 

@@ -37,7 +37,7 @@ def draw(generator: np.random.Generator) -> Drawn:
 
 
 def memberships_of(drawn: Drawn, noise: float, generator: np.random.Generator) -> np.ndarray:
-    """Of topics seen with noise, which differs between documents."""
+    """Memberships from topics observed with noise that differs between documents."""
     own = noise * generator.uniform(0.5, 1.5, (DOCUMENTS, 1))
     seen = np.eye(4)[drawn.topics] + own * generator.standard_normal((DOCUMENTS, 4))
     log_joint = np.log(drawn.shares.mean(0)) - np.square(seen[:, None] - np.eye(4)).sum(2) / (2 * own**2)
@@ -46,7 +46,7 @@ def memberships_of(drawn: Drawn, noise: float, generator: np.random.Generator) -
 
 
 def fitted_memberships(drawn: Drawn, seed: int, generator: np.random.Generator) -> np.ndarray:
-    """Of a model fitted to texts, one topic each; columns in the order of the true topics."""
+    """Memberships by a model fitted to texts of one topic each; columns in the order of the true topics."""
     words = np.array([[f"{kind}{chr(97 + one)}" for one in range(10)] for kind in ("space", "sport", "faith", "trade")])
     texts = [" ".join(generator.choice(words[topic], WORDS)) for topic in drawn.topics]
     model = DocumentModel(latent_dim=4, epochs=20, seed=seed, threads=1, n_topics=4).fit(texts)

@@ -1,7 +1,7 @@
 """Training documents of 20newsgroups-nvdm held out by date, on which settings of document models are compared.
 
-The last share of each newsgroup in the order of the authors' file, which is by date, as the test documents are later
-than all of them.
+Held out is the last share of each newsgroup in the authors' file, which is sorted by date, because the test documents
+are later than all training documents.
 """
 
 import gzip

@@ -73,7 +73,7 @@ class ResidualLSTM(LSTM):
 
     def encode(self, batch: PairBatch) -> Encoding:
         below = super().encode(batch)
-        # the state of the question after its last word is all that is kept of it, so it is read again
+        # only the question's last state is kept, so the question is read again
         question = self.question_lstm(batch.questions, lambda tokens: self.word_vectors(tokens) - self.centre)
         questions = _with_layers(question, self.of_questions)
         return below._replace(question=questions.last, answers=_with_layers(below.answers, self.of_answers))

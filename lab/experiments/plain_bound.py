@@ -22,7 +22,7 @@ PASSES, SHOWN = 120, (30, 60, 90, 120)
 
 @dataclass(frozen=True)
 class Change:
-    """What a trial changes in the preset."""
+    """Changes that a trial makes to the preset."""
 
     architecture: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)

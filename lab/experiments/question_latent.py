@@ -5,8 +5,8 @@ is a mean over samples h of the prior,
 
     p(y | q) = E_{p(h | q)} sum_m p(m | h) p(y | m, h)        `layers/main_answer.py`
 
-of which a model without h has a single term. It is given as trained, and with one scale and one shift of the log odds
-of p(m | h) that maximise it on dev questions, for each model, so that over-confidence alone costs nothing.
+which has a single term for a model without h. It is reported as trained, and with one scale and one shift of the log
+odds of p(m | h), fitted for each model on dev questions, which removes the effect of over-confidence.
 """
 
 import math
@@ -147,7 +147,7 @@ class Part:
 
 
 def exchanged(h: Tensor) -> Tensor:
-    """Each question gets the h of the question half the part away, since neighbours are often similar."""
+    """Give each question the h of the question half the part away, because neighbouring questions are often similar."""
     return h.roll(h.shape[1] // 2, 1)
 
 
@@ -195,13 +195,13 @@ def _measures(part: Part, latents: Latents, scaling: Scaling) -> dict[str, Any]:
 
 
 def _of_latent(part: Part, latents: Latents, scaling: Scaling, own: Labelled) -> dict[str, float]:
-    """Information in h, nats per question, and the loss if a question gets another question's h."""
+    """Information in h, in nats per question, and the loss when each question gets another question's h."""
     other = part.given(exchanged(latents.of_prior)).scaled(scaling)
     posterior, others = (
         part.given(h).scaled(scaling).given_h().mean() for h in (latents.of_posterior, exchanged(latents.of_posterior))
     )
     given_h = own.given_h()  # [S, Q]
-    weights = given_h.softmax(0)  # of samples of the prior, which make them samples of the exact posterior
+    weights = given_h.softmax(0)  # weights of samples of the prior, which turn them into samples of the exact posterior
     values = {
         "kl": latents.kl.sum(1).mean(),
         "active_units": (latents.kl.mean(0) > ACTIVE).sum(),

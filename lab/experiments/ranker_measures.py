@@ -71,7 +71,7 @@ def _calibration(scored: _Scored) -> Calibration:
 
 
 def _cross_validated(scored: _Scored, fold_of: np.ndarray) -> dict[str, float]:
-    """Nats per question, each by models fitted to the questions of other folds."""
+    """Nats per question, each from models fitted to the questions of the other folds."""
     independent, joint = [], []
     for fold in np.unique(fold_of):  # fewer than `FOLDS` if there are fewer questions
         seen, held_out = scored.part(fold_of != fold), scored.part(fold_of == fold)
@@ -110,7 +110,7 @@ def _none_of_independent(probability: np.ndarray, scored: _Scored) -> dict[str, 
 
 def _best(ranker: AnswerRanker, test: QuestionAnswers) -> dict[str, float]:
     posterior, probability = ranker.ranking_posterior(test), ranker.predict_proba(test)
-    order = np.lexsort((-probability, -test.labels, test.groups))  # of each question the highest right one, if any is
+    order = np.lexsort((-probability, -test.labels, test.groups))  # first: the best right candidate, if any
     highest = order[np.unique(test.groups[order], return_index=True)[1]]
     is_best = np.zeros(len(probability), np.int8)
     is_best[highest] = test.labels[highest]

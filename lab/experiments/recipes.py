@@ -80,7 +80,7 @@ def cross_validated(chosen: dict[str, Any], plan: Plan) -> dict[str, Any]:
 
 
 def cross_fitted(probabilities: np.ndarray, features: PairFeatures, labels: np.ndarray, fold: np.ndarray) -> np.ndarray:
-    """The combined probability of each pair by a combination that was fitted without the pair's fold."""
+    """The probability of each pair from a combination that was fitted without the pair's fold."""
     combined = np.empty(len(labels))
     for number in np.unique(fold):
         inside = fold == number

@@ -1,8 +1,8 @@
 """Topics of short texts with classes: words alone, sentence vectors alone, and both in one model.
 
-Corpora are titles of Debian packages (`titles.py`) and the subject lines of 20 Newsgroups. Vectors are MiniLM's for all
-systems that read any. The numbers of topics are given. NPMI is counted in the texts themselves, ten words per topic.
-The words of k-means are those that mark our regions (`documents/topics.py`). Every run is a process of its own.
+Corpora are titles of Debian packages (`titles.py`) and the subject lines of 20 Newsgroups. All systems
+that use vectors use MiniLM's. The numbers of topics are given. NPMI is computed on the texts themselves, with ten words
+per topic. For k-means, words are chosen as for our regions (`documents/topics.py`). Every run is a separate process.
 """
 
 import hashlib
@@ -112,7 +112,7 @@ class Task:
 
 
 def measure(corpus: str, system: str, seed: int, plan: Plan) -> dict[str, Any]:
-    """All numbers of topics: one fit of ours serves them."""
+    """Measure all numbers of topics; varitext needs only one fit for them."""
     data_dir, models = (str(folder) if folder else None for folder in (plan.data_dir, plan.models))
     threads = plan.threads or torch.get_num_threads()
     task = Task(corpus, system, seed, plan.quick, data_dir, models, threads)
@@ -140,7 +140,7 @@ def _measures(found: Found, given: ShortTexts) -> dict[str, Any]:
 
 
 def finder(task: Task, given: ShortTexts) -> Callable[[int], Found]:
-    """From a number of topics to their words and the topic of every text."""
+    """A function from a number of topics to their words and the topic of every text."""
     if task.system == "lda":
         return partial(_by_lda, task, given.texts)
     if task.system == "nvdm_dcm":

@@ -2,9 +2,9 @@
 
     python -m lab titles titles.csv
 
-Reads `apt-cache dumpavail`, so it needs a Debian system after `apt-get update`, and no other source. Ten sections that
-are about something are kept; equal titles are kept once; a fixed random sample is written with the columns text and
-section. The release of Debian decides which titles there are: results name the file's hash.
+Reads `apt-cache dumpavail`, so it needs a Debian system after `apt-get update`, and no other source. Ten
+sections with a subject are kept, and duplicate titles are removed. A fixed random sample is written with the columns
+text and section. The titles depend on the Debian release, so results record the file's hash.
 """
 
 import csv

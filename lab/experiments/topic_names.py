@@ -1,8 +1,8 @@
-"""Names of topics: is the name of a held-out document's topic, among four, the one whose words the document has?
+"""Names of topics: among four names, does that of a held-out document's topic share the most words with it?
 
 The topic of a document is the one that the model finds most probable. The three other names are those of other topics,
-drawn at random or of the nearest topics. A name scores by how many of its words are in the document; of names that
-score the same each counts as chosen with equal probability, so names that no document has are right in 25 %.
+drawn at random or of the nearest topics. The score of a name is the number of its words in the document; names with
+equal scores are chosen with equal probability, so chance is 25 %.
 
 Corpora are the raw articles of 20 Newsgroups and, where apt has them, descriptions of Debian packages.
 """
@@ -23,7 +23,7 @@ from varitext.text import tokenise
 PACKAGES = "debian-packages"
 TOPICS = {ARTICLES: 50, PACKAGES: 60}
 N_PACKAGES = {"train": 15_000, "test": 3_000}
-MIN_LINES = 2  # of a description: apt has only titles if it was told to leave out translations
+MIN_LINES = 2  # of a description: apt has only titles if it is configured to omit translations
 NAMES_PER_QUESTION = 4
 SEEDS = 3
 
@@ -69,7 +69,7 @@ def names_chosen(model: DocumentModel, texts: Sequence[str], seed: int) -> Names
 
 
 def share_right(scores: np.ndarray, own: int, others: np.ndarray) -> float:
-    """Probability that the own name is chosen among the best."""
+    """Probability that a document's own name is chosen among the best."""
     best = max(scores[own], scores[others].max())
     return float(scores[own] == best) / (int(scores[own] == best) + np.count_nonzero(scores[others] == best))
 

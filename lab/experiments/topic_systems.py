@@ -49,7 +49,7 @@ class Task:
 
     @property
     def kept(self) -> Path | None:
-        """What another run may have left: the fitted model or the sentence vectors."""
+        """What an earlier run may have stored: the fitted model or the sentence vectors."""
         if self.system in (*MODELS, "lda"):
             return self.plan.model_folder(self.corpus, *self.setting, self.seed)
         ending = "-quick" if self.quick else ""
@@ -57,7 +57,7 @@ class Task:
 
 
 def find_topics_of(**settings: Any) -> Found:
-    """With the cost, unless a part of the work was kept from another run."""
+    """Find topics and measure the cost, unless part of the work was reused from an earlier run."""
     task = Task(**settings)
     train = load_part(task.corpus, "train", task.plan)
     from_the_start = task.kept is None or not task.kept.exists()

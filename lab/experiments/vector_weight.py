@@ -1,8 +1,9 @@
-"""The weight of the sentence vector's term, chosen on held-out training texts; no class is looked at.
+"""The weight of the sentence vector's term, chosen on held-out training texts without their classes.
 
 A fifth of the texts is held out. Measures, in words of the vocabulary: perplexity with h inferred from words alone, and
 the perplexity of half the words of a text given the other half, with h inferred from that half and the vector of its
-words. That vector is made from the observed half only: MiniLM's vector of a whole text would give its words away.
+words. That vector is computed from the observed half only: MiniLM's vector of the whole text would reveal the hidden
+words.
 """
 
 from collections.abc import Iterator

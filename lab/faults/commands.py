@@ -1,4 +1,4 @@
-"""`varitext` in a process that can be killed or starved; forked, because importing torch takes seconds."""
+"""Run `varitext` in a process that can be killed or limited; forked, because importing torch takes seconds."""
 
 import fcntl
 import os
@@ -48,7 +48,7 @@ def run(*arguments: object, first: Callable[[], None] | None = None, kill_after:
 
 @cache
 def _load_all() -> None:
-    """Load what a first fit loads, once for all forks; on one thread, since other threads are not forked."""
+    """Load what a first fit loads, once for all forks, on one thread, because other threads are not forked."""
     torch.set_num_threads(1)
     DocumentModel(latent_dim=2, epochs=1, threads=1).fit(texts(20))
 
@@ -83,7 +83,7 @@ def _become_the_command(arguments: list[str], streams: tuple[int, int], first: C
 
 
 def _wait(process: int, started: float, kill_after: float | None) -> int:
-    """The exit code; the process is killed after `kill_after` seconds, or as hanging after far more."""
+    """The exit code; the process is killed after `kill_after` seconds, or after the much longer limit for a hang."""
     end = started + (PATIENCE if kill_after is None else kill_after)
     while True:
         ended, status = os.waitpid(process, os.WNOHANG)

@@ -20,7 +20,7 @@ def write_documents(path: Path, seed: int = 0) -> Path:
 
 
 def write_questions(path: Path, questions: int = 40, more_words: int = 0) -> Path:
-    """With `more_words` every answer is another one, and takes an encoder longer to read."""
+    """With `more_words`, every answer is different, and an encoder takes longer to read them."""
     generator, rows = np.random.default_rng(0), []
     for number in range(questions):
         asked = list(ANSWERS)[number % len(ANSWERS)]

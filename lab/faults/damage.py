@@ -1,4 +1,4 @@
-"""Ways to damage a folder of files: one at random, told in words."""
+"""Ways to damage a folder of files: one is chosen at random and described in words."""
 
 import json
 import struct
@@ -74,7 +74,7 @@ WAYS = (flip, flip, cut, delete, swap, exchange, put_value, put_value, put_value
 
 
 def _change_json(path: Path, generator: Generator, change: Callable[[Any, Any], None]) -> str:
-    """Change a place of a JSON file, of a line of one, or of the header of a safetensors file; which, in words."""
+    """Change a value in a JSON file, in one of its lines or in a safetensors header; returns a description."""
     if path.suffix == ".safetensors":
         content = path.read_bytes()
         length = struct.unpack("<Q", content[:8])[0]

@@ -1,8 +1,8 @@
 """Full and read-only disks, for every command that writes: one line, exit code 2, nothing half-written.
 
 A disk is full in two ways: files may not grow beyond a limit (`RLIMIT_FSIZE`), from nothing to just below what the
-command writes; or a small file system in memory is almost full. The second and the read-only one need the right to
-mount, in a name space of their own; without it they are skipped.
+command writes; or a small file system in memory is almost full. The small and the read-only file system
+need the right to mount, in a separate namespace; without it they are skipped.
 """
 
 import ctypes
@@ -90,7 +90,7 @@ def read_only(command: Command, folder: Path, number: int) -> str:
 
 
 def left(outcome: Outcome, work: Path) -> str:
-    """Refused in one line, with nothing left; a disk that was large enough after all is no fault."""
+    """Check for a one-line refusal with nothing left behind; a disk that was large enough is not a fault."""
     if outcome.code == 0:
         return "written whole"
     refused(outcome)
@@ -100,7 +100,7 @@ def left(outcome: Outcome, work: Path) -> str:
 
 
 def can_mount() -> bool:
-    """From here on, what this process mounts is seen by itself and its children alone; False if that is refused."""
+    """Make further mounts of this process visible only to itself and its children; False if that is refused."""
     try:
         if ctypes.CDLL(None).unshare(NEW_NAME_SPACE):
             return False

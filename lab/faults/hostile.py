@@ -1,4 +1,4 @@
-"""Texts, values and matrices that nobody in good faith would send, drawn at random."""
+"""Hostile texts, values and matrices, drawn at random."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ OTHERS = (None, True, False, b"bytes", [], {}, [[]], {"a": [1]}, ("x",), [None],
 
 
 def text(generator: Generator) -> str:
-    """Known words, signs of any range of Unicode, surrogates and pieces with a meaning to some program."""
+    """Known words, characters from any range of Unicode, surrogates, and strings that some program interprets."""
     parts = []
     for _ in range(generator.integers(1, 6)):
         if generator.random() < 0.4:
@@ -32,7 +32,7 @@ def text(generator: Generator) -> str:
 
 
 def value(generator: Generator, depth: int = 0) -> Any:
-    """Anything that Python or JSON can say."""
+    """Any value that Python or JSON can express."""
     kind = generator.integers(6 if depth < 4 else 4)
     if kind == 0:
         return NUMBERS[generator.integers(len(NUMBERS))]
@@ -45,7 +45,7 @@ def value(generator: Generator, depth: int = 0) -> Any:
 
 
 def matrix(generator: Generator, width: int) -> Any:
-    """Counts that are none: of wrong shape, type, sign or size, or just odd."""
+    """Invalid counts: of wrong shape, type, sign or size, or merely unusual."""
     rows = int(generator.integers(0, 4))
     counts = generator.integers(0, 3, (rows, width)).astype(float)
     return SHAPES[generator.integers(len(SHAPES))](counts, generator)
@@ -58,7 +58,7 @@ def _with_odd_number(counts: np.ndarray, generator: Generator) -> np.ndarray:
 
 
 def _sparse_with_odd_places(counts: np.ndarray, generator: Generator) -> scipy.sparse.csr_matrix:
-    """Columns twice and out of order; now and then outside, as a broken file would have them."""
+    """Duplicate and unsorted columns, sometimes out of range, as in a broken file."""
     made = scipy.sparse.csr_matrix(np.ones((2, counts.shape[1])))
     made.indices = made.indices[::-1].copy()
     made.indices[:2] = generator.integers(-2, counts.shape[1] + 2, 2)

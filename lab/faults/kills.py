@@ -39,7 +39,7 @@ class Fit(NamedTuple):
 
 def measure(tally: Tally, times: int, folder: Path) -> None:
     """A quarter each: documents or answers, at a random moment or before a file operation; then MiniLM's frozen
-    encoder, which reads for longer than its ranker is trained."""
+    encoder, whose encoding takes longer than training the ranker."""
     documents = uninterrupted(folder, corpora.write_documents(folder / "documents.jsonl"), corpora.DOCUMENT_OPTIONS)
     answers = uninterrupted(folder, corpora.write_questions(folder / "questions.jsonl"), corpora.ANSWER_OPTIONS)
     for part, fit in (("documents", documents), ("answers", answers)):

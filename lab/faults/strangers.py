@@ -1,4 +1,4 @@
-"""Folders made by a stranger: changed on purpose, with hashes to match, and used by a command.
+"""Hostile model folders: changed on purpose, with matching hashes, and used by a command.
 
 Each must be refused in one line or used, within `MAX_MEMORY` and `MAX_SECONDS`, without a traceback, and without a
 control character on the terminal.
@@ -98,7 +98,7 @@ ANSWER_COMMANDS = (("rank", "{model}", *ASKED), ("rank", "{model}", "--json", *A
 
 
 def _import_what_it_needs(command: list[str]) -> None:
-    """Run the command here, once, so that its copies need not import for seconds."""
+    """Run the command here once, so that forked processes do not spend seconds on imports."""
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), suppress(SystemExit):
         sys.argv = ["varitext", *command]
         main()
@@ -130,7 +130,7 @@ def changed(folder: Path, generator: Generator) -> str:
 
 
 def seal(folder: Path) -> None:
-    """Write the hashes of the files as they are now into config.json, as whoever changed them would."""
+    """Write the current hashes of the files into config.json, as an attacker would."""
     path = folder / "config.json"
     try:
         config = json.loads(path.read_text())

@@ -1,4 +1,4 @@
-"""Outcomes of all cases, counted and written as they come, so that an interrupted run can continue."""
+"""Outcomes of all cases, counted and written immediately, so that an interrupted run can continue."""
 
 import time
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class Tally:
         print(f"{part}: {record['cases']} cases, {record['outcomes']}", flush=True)
 
     def write(self) -> None:
-        """Keeps what others have written meanwhile."""
+        """Write the counts, keeping what other processes have written meanwhile."""
         self.written = time.monotonic()
         if self.path:
             written = self._file()

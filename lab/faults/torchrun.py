@@ -61,7 +61,7 @@ def _workers(launcher: int) -> list[int]:
 
 
 def _wait_for_end(process: int, patience: float = 120.0) -> None:
-    """Orphaned workers run to their end; they are no children of ours, so they are polled."""
+    """Wait for orphaned workers to end; they are not our children, so they are polled."""
     end = time.monotonic() + patience
     while Path(f"/proc/{process}").exists() and time.monotonic() < end:
         time.sleep(0.02)

@@ -1,7 +1,7 @@
-"""Deliberate faults: kills, damaged and strangers' folders, hostile input, full disks, races.
+"""Fault injection: kills, damaged and hostile folders, hostile input, full disks, races.
 
-Results are written as they come: the same command continues after an interruption. Every fault is printed, and makes
-the exit code 1.
+Results are written immediately, so the same command continues after an interruption. Every fault is printed, and the
+exit code is then 1.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Small faults in Python source: all of a file, and the code with one of them.
+"""Mutants of Python source: all small faults of a file, and the code with one of them.
 
 Only bodies of functions and methods. Excluded, because no test of the mathematics should depend on them: docstrings,
-annotations, f-strings and messages; values by choice (defaults of arguments, recipes of presets); arguments that change
+annotations, f-strings and messages; chosen values (defaults of arguments, recipes of presets); arguments that change
 no result here (`strict`, `fused`, `device`).
 """
 

@@ -1,8 +1,8 @@
-"""Mutation testing of the mathematics: a seeded random sample of small faults, as many from each room.
+"""Mutation testing of the mathematics: a seeded random sample of small faults, equally many from each package.
 
 A mutant is the package with one operator, number, condition, argument or statement changed (`operators.py`). Only tests
-that run the changed lines are run against it, until one fails. Results are written as they come: the same command
-continues after an interruption.
+that run the changed lines are run against it, until one fails. Results are written immediately, so the same
+command continues after an interruption.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def population() -> dict[str, list[Mutant]]:
 
 
 def sample(seed: int, per_room: int, rooms: Sequence[str] = ROOMS) -> list[Mutant]:
-    """Rooms alternate, so that any beginning of the sample is fair as well."""
+    """Packages alternate, so that any first part of the sample is balanced, too."""
     everything = {room: all_ for room, all_ in population().items() if room in rooms}
     drawn = {
         room: random.Random(f"{seed} {room}").sample(all_, len(all_))[:per_room] for room, all_ in everything.items()

@@ -74,7 +74,7 @@ def _table4_records(corpus: str) -> list[Record]:
 
 
 def error_over_questions(evaluations: list[Result], measure: str = "average_precision") -> float:
-    """Of a mean over test questions, each a mean over seeds."""
+    """Standard error of a mean over test questions, each a mean over seeds."""
     questions = np.mean([one[measure] for one in evaluations], 0)
     return float(np.std(questions, ddof=1) / np.sqrt(len(questions)))
 
@@ -129,7 +129,7 @@ def unrelated(found: dict[str, Result]) -> str:
 
 
 def joint(rankers: dict[str, list[Result]]) -> str:
-    """The joint model of a question's candidates beside independent probabilities."""
+    """The joint model of a question's candidates compared with independent probabilities."""
     head, columns = [""], []
     for name, results in rankers.items():
         for kind in ("independent", "joint"):

@@ -55,7 +55,7 @@ def _coverage(one: dict[str, Any], stated: float) -> str:
 
 
 def _precision(one: dict[str, Any], stated: float) -> str:
-    """A precision that most halves do not reach is left out."""
+    """Rows of a stated precision; one that most halves do not reach is left out."""
     kind = f"precision_{stated}"
     if one[f"reached_{kind}"] <= 0.5:
         return "not reached"

@@ -1,4 +1,4 @@
-"""What the results say about each claim of the paper: a verdict by rule, and the numbers that it rests on.
+"""Verdicts on each claim of the paper, derived by rule from the results, with the supporting numbers.
 
 exceeded         better than the paper's value by more than our error
 reproduced       within our error of the paper's value; or an order that holds and is significant (p < .05)
@@ -134,7 +134,7 @@ def lowest() -> Finding:
 
 
 def lowest_on_sample() -> Finding:
-    """Against every other system that is measured there: RSM would take an hour."""
+    """NVDM against every other system measured on the sample; RSM is omitted, since it would take an hour."""
     ours = perplexity("nvdm", corpus=SAMPLE)
     measured = {one["settings"]["model"] for one in records_of("table1a") if one["settings"]["corpus"] == SAMPLE}
     others = {model: perplexity(model, corpus=SAMPLE) for model in OTHERS if model in measured}
@@ -295,7 +295,7 @@ def order(first: str, second: str) -> Finding:
 
 
 def above_all_published() -> Finding:
-    """NASM + Cnt against the best value that was published before the paper, on its scale."""
+    """NASM + Cnt against the best value published before the paper, on the paper's scale."""
     verdicts, evidence = [], []
     own = {f"{titles()[model]}{variant}" for model in OWN_MODELS for variant in ("", " + Cnt")}
     for corpus, corpus_name in CORPORA.items():
@@ -314,7 +314,7 @@ def beats_deep_cnn() -> Finding:
 
 
 def beats_distributional() -> Finding:
-    """The lowest of our three models against the best distributional model before."""
+    """The lowest of our three models against the best earlier distributional model."""
     ours = {model: scaled("wikiqa", titles()[model], "map") for model in OWN_MODELS}
     lowest_one, theirs = min(ours.values()), ANSWERS["wikiqa"]["Bigram-CNN"].map
     measured_here = scaled("wikiqa", "Bigram-CNN", "map")

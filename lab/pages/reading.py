@@ -1,4 +1,4 @@
-"""Results as the pages read them."""
+"""Reading results for the tables."""
 
 import statistics
 from functools import cache
@@ -31,7 +31,7 @@ def measured(name: str) -> Result:
 
 
 def mean(results: list[Result], *keys: str) -> float:
-    """Of a value under these keys, over all results that have it."""
+    """Mean of the value under these keys, over all results that have it."""
     values = []
     for result in results:
         value: Any = result

@@ -78,7 +78,7 @@ def comparison() -> str:
 def _topics(
     measure: str, topics: int, form: str, systems: Sequence[str] = ("regions_dcm", "bertopic", "lda")
 ) -> list[str]:
-    """Of the default model, BERTopic and tomotopy's LDA, means over seeds."""
+    """Topics of the default model, BERTopic and tomotopy's LDA, means over seeds."""
     found = [
         [one for one in results_of("topics", corpus="20newsgroups", system=system, topics=topics) if one.get(measure)]
         for system in systems
@@ -210,7 +210,7 @@ def kernels(found: dict[str, dict[str, float]]) -> str:
 
 
 def faults(found: dict[str, dict[str, Result]]) -> str:
-    """What was tried, how often, and what was lost; kills by what was fitted."""
+    """Faults, number of cases and what was lost; kills are listed by what was fitted."""
     rows: dict[str, list[Result]] = {}
     for kind, parts in found.items():
         for name, part in parts.items():
@@ -232,7 +232,7 @@ def _fault_cells(parts: list[Result]) -> list[str]:
 
 
 def mutants(found: Result) -> str:
-    """The newest sample, room by room; all rooms together are weighted by their numbers of mutants."""
+    """The newest sample by package; the total weights packages by their numbers of mutants."""
     newest = max((key for key in found if key.startswith("seed ")), key=lambda key: int(key.split()[1]))
     population, sampled = found[newest]["population"], found[newest]["mutants"].values()
     rows, total, variance = [], 0.0, 0.0

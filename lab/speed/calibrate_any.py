@@ -1,7 +1,7 @@
 """Calibration with 50 questions of another domain, and stated against observed coverage and precision for any ranker.
 
 transfer     a ranker fitted on one set, calibrated with 50 random questions of the other, measured on its other
-             questions; QASent also with a quarter of its questions robbed of their right answers
+             questions; QASent also with the right answers of a quarter of its questions removed
 any_ranker   `CalibratedRanker` on scores of BM25, of untrained MiniLM and of a ranker fitted on the other set: random
              halves of dev and training questions, and test questions by a fit on all of these
 
@@ -58,7 +58,7 @@ def labelled(questions: QuestionAnswers, score: Callable[[QuestionAnswers], np.n
 
 
 def halves(n_questions: int, first: int, seed: int) -> np.ndarray:
-    """Whether each question is among `first` at random."""
+    """Whether each question is among `first` randomly chosen ones."""
     return np.isin(np.arange(n_questions), np.random.default_rng(seed).permutation(n_questions)[:first])
 
 
@@ -79,7 +79,7 @@ def by(ranker: AnswerRanker) -> Callable[[QuestionAnswers], np.ndarray]:
 
 
 def robbed(data: LabelledScores) -> LabelledScores:
-    """Without the right answers of some questions; questions that lose every candidate are gone."""
+    """Remove the right answers of some questions; questions without any candidate left are dropped."""
     losers = np.random.default_rng(0).random(len(data.answerable)) < ROBBED
     kept = ~(losers[data.question_of] & (data.labels == 1))
     scores, labels, question_of = (column[kept] for column in data)
@@ -133,7 +133,7 @@ def together(parts: list[LabelledScores]) -> LabelledScores:
 
 
 def observed(pairs: list[tuple[LabelledScores, LabelledScores]]) -> dict[str, Any]:
-    """Of questions that are not those of the fit, on average over pairs of both."""
+    """Observed coverage and precision on questions outside the fit, averaged over pairs of fit and measurement."""
     found = [once(CalibratedRanker().fit_scores(*given), others) for given, others in pairs]
     return {name: average([one[name] for one in found]) for name in found[0]}
 

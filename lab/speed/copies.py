@@ -1,6 +1,6 @@
 """Copies of candidates among the training questions: how many there are, and whether their labels agree.
 
-By the share of the longer one's words that a near-copy must have (`MIN_SHARE` of `answers/copies.py`).
+Listed by the share of the longer candidate's words that a near-copy must contain (`MIN_SHARE` in `answers/copies.py`).
 """
 
 from typing import Any

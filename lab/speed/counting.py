@@ -1,10 +1,10 @@
-"""From text to counts beside scikit-learn's CountVectorizer; a million short texts through fit, transform and assign.
+"""From text to counts, compared with CountVectorizer; a million short texts through fit, transform and assign.
 
 Counting: the raw 20 Newsgroups training articles, as they are and with accents and typographic quotes. Both sides learn
-the vocabulary and count in one call. Processes are started within the time that they are measured.
+the vocabulary and count in one call. The time includes starting the processes.
 
-Short texts: sentences of those articles, one or two each, drawn at random, through the command line in processes of its
-own. Training is cut short, because what is asked is whether memory grows with the texts.
+Short texts: one or two sentences of those articles each, drawn at random and passed to commands in separate processes.
+Training is cut short, because the measurement concerns the growth of memory with the number of texts.
 """
 
 import json
@@ -32,7 +32,7 @@ ALL_WORDS = VocabularyRules(10**9, minimum_documents=1, maximum_document_share=1
 SAME_LIMITS = {"max_features": 10_000, "min_df": 3, "max_df": 0.5, "stop_words": "english"}
 Texts = list[str]
 SIZES, TRAINING = (100_000, 300_000, 1_000_000), "20s"
-MAX_ASSIGNED = 100_000  # texts: `assign` also bounds the likelihood of each, which takes longer than all else here
+MAX_ASSIGNED = 100_000  # texts: `assign` also bounds the likelihood of each, which takes longest
 SHORTEST, LONGEST = 30, 300  # characters of a sentence
 # the peak of its own memory: what getrusage reports starts with that of the process that started it
 COMMAND = "import sys, time; from varitext.cli import _run; from varitext.runtime.memory import status; code = _run(); \
@@ -40,7 +40,7 @@ print(status('VmHWM'), time.process_time()); sys.exit(code)"
 
 
 def in_python(texts: Texts, processes: int) -> object:
-    """Here and, by the environment, in the processes that are started, which end with the call."""
+    """Count in Python here and, through the environment, in the processes that are started, which end with the call."""
     with (
         mock.patch.object(compiled, "available", lambda: False),
         mock.patch.dict(os.environ, VARITEXT_COMPILED="0"),

@@ -1,8 +1,8 @@
 """Where the time of the document models goes: a training step and a block of `transform`, by part, one thread.
 
 Processor seconds, the best of several rounds over the same batches. The share of the matrix-multiply limit is the time
-that a large matrix product of torch takes for as many operations, over the time taken. For two threads, seconds by the
-clock, of the same work.
+of a large torch matrix product with the same number of operations, divided by the time taken. For two threads, seconds
+by the clock, of the same work.
 """
 
 import os

@@ -49,7 +49,7 @@ def measure(quick: bool) -> dict[str, Any]:
 
 
 def epochs_side_by_side(counts: csr_matrix, repeats: int) -> dict[str, float]:
-    """Median seconds of an epoch beside those of a straightforward dense PyTorch NVDM."""
+    """Median seconds of an epoch, and those of a straightforward dense PyTorch NVDM."""
     recipe = choose_recipe("nvdm", DocumentSettings("nvdm", 50), counts)
     network = build_network("nvdm", recipe, counts, SEED, "cpu")
     trainer = choose_trainer(network, recipe, counts, counts[:100], "cpu")
@@ -79,7 +79,7 @@ def _training_flops(network: torch.nn.Module) -> float:
 
 
 class Watch:
-    """Takes the test perplexity after every epoch, with the clock of the fit stopped meanwhile."""
+    """Measures the test perplexity after every epoch, with the clock of the fit stopped meanwhile."""
 
     def __init__(self, network: NVDM, test: Documents):
         self.network, self.test = network, test

@@ -1,6 +1,6 @@
-"""What it takes to read all of RCV1 from its tf-idf vectors: time and peak memory, by the sample.
+"""Time and peak memory of reading all of RCV1 from its tf-idf vectors, estimated from the sample.
 
-The sample's counts are turned into weights with 16 digits. A file of them is read, as text, and its seconds multiplied
+The sample's counts are turned into weights with 16 digits. A file of them is read as text, and its seconds are scaled
 to 804,414 documents. Then counts are recovered from the same weights, repeated to that many documents.
 """
 

@@ -1,4 +1,4 @@
-"""Effect of rounding on rankings, which the tolerance of ties rests on, and cost of MKL's reproducible kernels.
+"""Effect of rounding on rankings, which determines the tolerance of ties; cost of MKL's reproducible kernels.
 
 Rankers are fitted on WikiQA and predict its dev part twice, the second time with the last bits of every matrix product
 changed on purpose (`tests/jitter.py`). For MKL: processor seconds of the same fit under each setting, and in how many

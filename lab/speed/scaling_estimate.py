@@ -1,4 +1,4 @@
-"""What many workers would reach, estimated from measurements of one.
+"""Speed of training with many workers, estimated from measurements of one.
 
 Measured with the corpus of `large_corpus.py` and the recommended NVDM, K = 50: processor seconds of training per
 document, of the passes over the corpus before it and of the held-out score; of a random number (every worker draws the

@@ -112,7 +112,7 @@ def quantiles(seconds: Sequence[float]) -> dict[str, float]:
 async def load(
     address: str, calls: Sequence[Call], clients: int, seconds: float, pid: int
 ) -> tuple[list[Seen], list[float]]:
-    """All responses, and the server's memory once per second. Clients make the calls in turn, each from another on."""
+    """All responses, and the server's memory once per second. Clients cycle through the calls from different starts."""
     seen: list[Seen] = []
     memory: list[float] = []
     until = time.monotonic() + seconds
@@ -134,7 +134,7 @@ async def load(
 
 
 async def stop_under_load(server: subprocess.Popen, address: str, call: Call, clients: int) -> dict[str, Any]:
-    """SIGTERM when all clients wait for an answer: what each of them gets, and how long the server takes to end."""
+    """SIGTERM while all clients wait for an answer: the response to each, and the time until the server ends."""
     async with contextlib.AsyncExitStack() as stack:
         each = [await stack.enter_async_context(client_for(address)) for _ in range(clients)]
         asked = [asyncio.create_task(ask(client, call)) for client in each]

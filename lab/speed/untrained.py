@@ -39,7 +39,7 @@ TRAINING = (("wikiqa", "train", 500), ("qasent", "train-all", 250))
 CALIBRATION = (("wikiqa", "train", 600), ("qasent", "train", 94))
 SIMILAR = 4.0  # the prior weight of whole and by_word
 STRENGTH = 0.075
-HELD = ("year_missing", "negation")  # too rare in these corpora to learn, and plain to any reader
+HELD = ("year_missing", "negation")  # too rare in these corpora to be learned, but obviously plausible
 FOUND = 50
 
 

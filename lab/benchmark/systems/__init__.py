@@ -1,4 +1,4 @@
-"""The systems that are compared, one file each; modules are imported when they are needed."""
+"""The systems that are compared, one file each, imported only when needed."""
 
 import importlib
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""A straightforward NVDM in PyTorch, as one would write it from the paper."""
+"""A straightforward NVDM in PyTorch, written directly from the paper."""
 
 import numpy as np
 import torch
