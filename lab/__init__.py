@@ -20,6 +20,7 @@ ABLATIONS = (
         "minilm",
         "abroad",
         "transfer",
+        "by-eye",
         "feature-groups",
         "question-latent",
         "recipes",
