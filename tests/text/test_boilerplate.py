@@ -1,5 +1,6 @@
 """Boilerplate, copies and languages: what is removed, what must stay, and the same again on what is left."""
 
+import binascii
 import random
 import re
 from collections import Counter
@@ -57,6 +58,19 @@ def test_boilerplate_goes_and_prose_stays(kind, texts):
     assert boilerplate_note(boilerplate, tally).startswith("removed boilerplate, ")
     new = list(Boilerplate.from_dict(boilerplate.as_dict()).clean([texts[0], "a new text"]))
     assert new == [cleaned[0], "a new text"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_uuencoded_files_go_and_capitals_stay(end):
+    shout = "MY NAME IS IN CAPITALS, AND THIS LINE IS MUCH LONGER THAN ANY FULL LINE OF SUCH A FILE IS."
+    data = np.random.default_rng(0).bytes(450)
+    lines = [binascii.b2a_uu(data[start : start + 45]).decode().rstrip("\n") for start in range(0, 450, 45)]
+    text = end.join(["Here is the picture.", shout, "begin 644 me.bmp", *lines, "end", "Have fun"])
+    tally = Counter()
+    (cleaned,) = Boilerplate().clean([text], tally)
+    assert cleaned.split(end) == ["Here is the picture.", shout, "begin 644 me.bmp", "end", "Have fun"]
+    assert tally["encoded"] == 10
+    assert boilerplate_note(Boilerplate(), tally).startswith("removed boilerplate, ")
 
 
 FORMS = ("_QUOTED", "_ATTRIBUTION", "_FIELD", "_MAIL", "_WEB", "_HASH")

@@ -2,8 +2,8 @@
 
 A fit learns it from a sample of its texts, and the model folder keeps it, so that new texts are treated as those of the
 fit were. Some kinds have a known form: the header of a mail, quoted replies, signatures, HTML, fields such as
-Signed-off-by, addresses and hashes. All but the last two are removed only if a share of the documents has them. What
-has no known form is found by repetition: lines, and runs of words, that many documents share.
+Signed-off-by, addresses, hashes and uuencoded files. All but the last three are removed only if a share of the
+documents has them. What has no known form is found by repetition: lines, and runs of words, that many documents share.
 
 A document of which nothing would be left keeps its text.
 """
@@ -113,6 +113,7 @@ _HASH = _of_words(
     r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?:0x)?(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,}\b",
     "[0-9](?:(?<=[a-fA-F][0-9])|(?=[a-fA-F]|-[0-9a-fA-F]{4}))",
 )
+_ENCODED = re.compile(r"\nM[ -`]{60}\r?(?=\n|\Z)")  # a full line of a file in uuencode
 
 KEEP = "To keep it: keep_boilerplate=True, --keep-boilerplate"
 NAMES = {  # for the note
@@ -126,6 +127,7 @@ NAMES = {  # for the note
     "mail": "e-mail addresses",
     "web": "web addresses",
     "hash": "hashes",
+    "encoded": "lines of encoded files",
 }
 
 
@@ -166,6 +168,7 @@ class Boilerplate:
     # Forms
 
     def _without_forms(self, text: str, tally: Counter[str]) -> str:
+        text = _without_encoded(text, tally) if "\nM" in text else text
         text = _without_html(text, tally) if "html" in self.kinds and "<" in text else text
         text = _without_header(text, tally) if "header" in self.kinds else text
         if "quoted" in self.kinds:
@@ -255,6 +258,12 @@ def _without_header(text: str, tally: Counter[str]) -> str:
         return text
     tally["header"] += number
     return "\n".join(_SUBJECTS.findall(text[:end])) + "\n" + text[end:]
+
+
+def _without_encoded(text: str, tally: Counter[str]) -> str:
+    text, number = _ENCODED.subn("", text)
+    tally["encoded"] += number
+    return text
 
 
 def _without_forwarded(text: str, tally: Counter[str]) -> str:
