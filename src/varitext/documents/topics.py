@@ -23,7 +23,16 @@ import scipy.sparse
 import torch
 
 from varitext.corpora.sharded_counts import Counts, ShardedCounts, blocks_of, some_rows
-from varitext.documents.mixture import Choice, Directions, Mixture, Seeds, choose_number, directions_of, fit_mixture
+from varitext.documents.mixture import (
+    STARTS,
+    Choice,
+    Directions,
+    Mixture,
+    Seeds,
+    choose_number,
+    directions_of,
+    fit_mixture,
+)
 from varitext.documents.posterior import LengthLine, Posterior, posterior_of
 from varitext.documents.topic_records import TYPICAL, TopicInfo, TypicalDocument
 from varitext.documents.topic_words import (
@@ -211,7 +220,7 @@ def find_regions(
     sample = _sampled(network, given, seed)
     seeds = seed_directions(network, vocabulary, seed_topics, len(sample.rows))
     choice = choose_number(sample.directions.unit, number, seed, len(seed_topics))
-    mixture = fit_mixture(sample.directions.unit, choice.number, seed, seeds)
+    mixture = fit_mixture(sample.directions.unit, choice.number, seed, seeds, STARTS)
     order, counted = _by_size(network, given, sample, mixture, minimum or 1, len(seed_topics))
     if small := choice.number - len(order):
         how = f"{choice.how}, less {small} with fewer than {minimum or 1} documents"
