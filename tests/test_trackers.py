@@ -21,7 +21,7 @@ def code_of(*headings: str) -> str:
 def recipe(monkeypatch, tmp_path):
     def run(heading: str) -> dict[str, Any]:
         names: dict[str, Any] = {}
-        exec(code_of("Several seeds", "Comparison of document models", "The progress object", heading), names)
+        exec(code_of("Several seeds", "Comparison of document models", "Progress object", heading), names)
         return names
 
     monkeypatch.chdir(tmp_path)

@@ -99,7 +99,7 @@ def directions_of(posterior: Posterior) -> Directions:
 
 
 def fit_mixture(unit: np.ndarray, components: int, seed: int, seeds: Seeds | None = None, starts: int = 1) -> Mixture:
-    """Fit by EM, from the best of several short runs (Biernacki et al. 2003) if `starts` is above 1.
+    """Fit by EM, from the best of `starts` short runs (Biernacki et al. 2003).
 
     Seeded components come first, the others by size.
     """
@@ -107,8 +107,8 @@ def fit_mixture(unit: np.ndarray, components: int, seed: int, seeds: Seeds | Non
     begun = [_start(unit, components, (seed, start), seeds) for start in range(starts)]
     if starts > 1:
         begun = [_expectation_maximisation(unit, each, seeds, SHORT_RUN) for each in begun]
-    first = max(begun, key=lambda mixture: float(mixture.log_likelihood(unit).mean())) if starts > 1 else begun[0]
-    best = _expectation_maximisation(unit, first, seeds, ITERATIONS)
+        begun.sort(key=lambda mixture: -float(mixture.log_likelihood(unit).mean()))
+    best = _expectation_maximisation(unit, begun[0], seeds, ITERATIONS)
     fixed = 0 if seeds is None else len(seeds.directions)
     order = np.concatenate([np.arange(fixed), fixed + np.argsort(-best.weights[fixed:], kind="stable")])
     return Mixture(*(np.asarray(values[order], np.float64) for values in best))

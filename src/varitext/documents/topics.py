@@ -220,7 +220,8 @@ def find_regions(
     sample = _sampled(network, given, seed)
     seeds = seed_directions(network, vocabulary, seed_topics, len(sample.rows))
     choice = choose_number(sample.directions.unit, number, seed, len(seed_topics))
-    mixture = fit_mixture(sample.directions.unit, choice.number, seed, seeds, STARTS)
+    starts = STARTS if seeds is None else 1  # seeds say where to start
+    mixture = fit_mixture(sample.directions.unit, choice.number, seed, seeds, starts)
     order, counted = _by_size(network, given, sample, mixture, minimum or 1, len(seed_topics))
     if small := choice.number - len(order):
         how = f"{choice.how}, less {small} with fewer than {minimum or 1} documents"
