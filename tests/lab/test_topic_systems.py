@@ -23,7 +23,7 @@ KINDS = [[letter + ending for ending in ENDINGS] for letter in "bdfgkl"]  # 60 w
 def corpus(tmp_path):
     """A file of texts with their labels, as a user has one."""
     generator = np.random.default_rng(0)
-    rows = [{"text": " ".join(generator.choice(KINDS[i % 6], 12)), "label": str(i % 6)} for i in range(120)]
+    rows = [{"text": " ".join(generator.choice(KINDS[i % 6], 12)), "label": str(i % 6)} for i in range(240)]
     for part in ("train", "test"):
         (tmp_path / "corpus").mkdir(exist_ok=True)
         (tmp_path / "corpus" / f"{part}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
