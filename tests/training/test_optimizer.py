@@ -7,7 +7,6 @@ import pytest
 import torch
 from torch import nn
 
-from varitext.runtime.devices import running_on
 from varitext.training.optimizer import AdamW, WeightAverage
 
 
@@ -27,8 +26,8 @@ def put(parameters, step):
         parameter.grad = gradient
 
 
-@pytest.mark.parametrize(("weight_decay", "threads"), [(0.0, 1), (0.1, 1), (0.1, 2), (0.1, 5)])
-def test_it_takes_torchs_steps_to_the_bit(weight_decay, threads):
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_it_takes_torchs_steps_to_the_bit(weight_decay):
     ours, theirs = parameters(), parameters()
     mine, reference = AdamW(ours, weight_decay), torch.optim.AdamW(theirs, 0.1, weight_decay=weight_decay, fused=True)
     for step in range(7):
@@ -37,8 +36,7 @@ def test_it_takes_torchs_steps_to_the_bit(weight_decay, threads):
             put(group, step)
         reference.param_groups[0]["lr"] = rate
         reference.step()
-        with running_on(threads, parallel_jobs=True):
-            mine.step(rate)
+        mine.step(rate)
         assert all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
     assert not torch.equal(ours[1], parameters()[1])
 

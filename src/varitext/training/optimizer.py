@@ -20,7 +20,6 @@ import torch
 from torch import Tensor, nn
 
 from varitext.errors import InputError
-from varitext.runtime.devices import in_parallel, workers
 
 FIRST_DECAY, SECOND_DECAY = 0.9, 0.999  # of the moving averages of the gradient and its square
 EPSILON = 1e-8
@@ -41,38 +40,21 @@ class AdamW:
         self.parameters, self.weight_decay = list(parameters), weight_decay
         self.moments: dict[int, Moments] = {}  # by the index of a parameter, from its first gradient on
 
+    @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Update all parameters that have a gradient; the workers share them, if there are any."""
-        given = [place for place, each in enumerate(self.parameters) if each.grad is not None]
-        for place in given:
+        """Update all parameters that have a gradient."""
+        given = [(place, each, each.grad) for place, each in enumerate(self.parameters) if each.grad is not None]
+        if not given:
+            return
+        for place, parameter, _ in given:
             if place not in self.moments:
-                parameter = self.parameters[place].detach()
                 step = torch.zeros((), dtype=torch.float32, device=parameter.device)
                 self.moments[place] = Moments(step, torch.zeros_like(parameter), torch.zeros_like(parameter))
-        pool = workers()
-        if pool is None:
-            return self._update(given, learning_rate)
-        in_parallel(self._update, [(part, learning_rate) for part in self._parts(given, pool.number)])
-
-    def _parts(self, given: list[int], number: int) -> list[list[int]]:
-        """Parameters in parts of about the same size."""
-        parts: list[list[int]] = [[] for _ in range(number)]
-        sizes = [0] * number
-        for place in sorted(given, key=lambda place: -self.parameters[place].numel()):
-            smallest = sizes.index(min(sizes))
-            parts[smallest].append(place)
-            sizes[smallest] += self.parameters[place].numel()
-        return parts
-
-    @torch.no_grad()
-    def _update(self, places: list[int], learning_rate: float) -> None:
-        if not places:
-            return
-        steps, first, second = (list(each) for each in zip(*(self.moments[place] for place in places), strict=True))
+        steps, first, second = (list(each) for each in zip(*(self.moments[place] for place, *_ in given), strict=True))
         torch._foreach_add_(steps, 1)
         torch._fused_adamw_(
-            [self.parameters[place] for place in places],
-            [gradient for place in places if (gradient := self.parameters[place].grad) is not None],
+            [parameter for _, parameter, _ in given],
+            [gradient for *_, gradient in given],
             first,
             second,
             [],
