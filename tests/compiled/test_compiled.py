@@ -60,6 +60,12 @@ def test_the_library_is_that_for_the_registers_of_this_cpu():
     )
 
 
+@needs_kernels
+def test_without_a_wider_build_the_one_for_every_cpu_is_used(monkeypatch):
+    monkeypatch.setattr(compiled, "WIDER_BUILDS", dict.fromkeys((256, 512), "kernels_that_were_not_built"))
+    assert Path(compiled._library.__wrapped__()._name).name.split(".")[0] == "kernels"
+
+
 def test_other_precision_is_torchs():
     assert not compiled.usable(SINGLE, SINGLE.double()) and not compiled.usable(SINGLE.to("meta"))
 

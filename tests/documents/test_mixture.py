@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal
 from sklearn.metrics import adjusted_rand_score
 
-from varitext.documents.mixture import Directions, Mixture, Seeds, choose_number, directions_of, fit_mixture
+from varitext.documents.mixture import STARTS, Directions, Mixture, Seeds, choose_number, directions_of, fit_mixture
 from varitext.documents.posterior import Posterior
 
 
@@ -27,6 +27,20 @@ def test_a_known_mixture_is_found_again():
         assert np.abs(centre).max() > 0.9
     within = ((unit - mixture.centres[found]) ** 2).mean()
     np.testing.assert_allclose(mixture.variances.mean(), within, rtol=0.05)
+
+
+def test_the_best_of_several_starts_finds_what_one_misses():
+    """A single k-means++ start puts two centres on one of sixteen clusters now and then, and none on another."""
+    unit, chosen = drawn(16, width=16)
+    everywhere = Directions(unit, np.zeros(len(unit)))
+    agreement = {
+        starts: [
+            adjusted_rand_score(chosen, fit_mixture(unit, 16, seed, starts=starts).memberships(everywhere).argmax(1))
+            for seed in range(8)
+        ]
+        for starts in (1, STARTS)
+    }
+    assert np.mean(agreement[STARTS]) > np.mean(agreement[1]) and min(agreement[STARTS]) > 0.99
 
 
 def test_memberships_are_bayes_rule_with_the_spread_added():

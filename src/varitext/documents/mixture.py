@@ -106,8 +106,8 @@ def fit_mixture(unit: np.ndarray, components: int, seed: int, seeds: Seeds | Non
     unit = np.asarray(unit, np.float32)  # twice as fast, and exact enough
     begun = [_start(unit, components, (seed, start), seeds) for start in range(starts)]
     if starts > 1:
-        begun = [_expectation_maximisation(unit, each, seeds, SHORT_RUN) for each in begun]
-        begun.sort(key=lambda mixture: -float(mixture.log_likelihood(unit).mean()))
+        short = [_expectation_maximisation(unit, each, seeds, SHORT_RUN) for each in begun]
+        begun = [max(short, key=lambda mixture: float(mixture.log_likelihood(unit).mean()))]
     best = _expectation_maximisation(unit, begun[0], seeds, ITERATIONS)
     fixed = 0 if seeds is None else len(seeds.directions)
     order = np.concatenate([np.arange(fixed), fixed + np.argsort(-best.weights[fixed:], kind="stable")])

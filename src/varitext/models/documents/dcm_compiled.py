@@ -4,7 +4,6 @@ Autograd through `NVDMDCM.objective` gives the same gradients. It takes two hund
 waits for Python's lock, so a second thread would not help; here each part of a batch is a single call.
 """
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 import torch
@@ -73,9 +72,6 @@ class CompiledDCM:
         for each in others:
             each.result()
         return parts
-
-    def _by_parameter(self, parts: Sequence[Tensor]) -> list[Tensor]:
-        return [part.view_as(each) for part, each in zip(parts, self.parameters, strict=True)]
 
     def infer(self, batch: CountBatch, steps: int) -> FullGaussian:
         """q(h | X) after `steps` Newton steps."""
