@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from torch import Tensor
 
-VERSION = 4  # of the C sources; a library built from another version is not used
+VERSION = 5  # of the C sources; a library built from another version is not used
 # the arguments of each kernel: a(rray), n (integer), f(loat)
 ARGUMENTS = {
     "count_groups": "nnnn aaaa aaaa",
@@ -26,7 +26,8 @@ ARGUMENTS = {
     "outer_squares": "nn aa a",
     "inverse_cholesky": "nn f aaa a",
     "covariance_times": "nn aa a",
-    "gradients_of_part": "aa",
+    "room_of_part": "aa",
+    "gradients_of_part": "aaa",
     "infer": "aa",
     "leave_rare": "nn aaaa",
     "count_words": "nnnn aaaa aaaa a",

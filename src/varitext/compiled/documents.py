@@ -1,6 +1,7 @@
 """The default document model (`models/documents/nvdm_dcm.py`) in C: gradients of part of a batch, and q(h | X)."""
 
 import ctypes
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -34,6 +35,18 @@ class Gradients(NamedTuple):
     compute: Callable[[], None]
 
 
+class Memory:
+    """Memory that many calls use, one after the other: the system would clear a new one for each call."""
+
+    def __init__(self) -> None:
+        self.room = torch.empty(0, dtype=torch.uint8)
+
+    def of(self, size: int) -> Tensor:
+        if len(self.room) < size:
+            self.room = torch.empty(math.ceil(1.2 * size), dtype=torch.uint8)  # batches differ in their words
+        return self.room
+
+
 def gradients_of_part(
     model: CompiledModel,
     documents: Documents,
@@ -41,11 +54,17 @@ def gradients_of_part(
     weights: Tensor,
     kl_weight: float,
     gradients: list[Tensor],
+    memory: Memory,
 ) -> Gradients:
     """Gradients at `noise` [S, B, K] and `weights` of the bounds [B]; `gradients` have the shapes of the parameters."""
     log_likelihood, kl = documents.lengths.new_empty(2, len(documents.lengths))
     others = len(noise), noise, weights, kl_weight, _pointers(gradients), log_likelihood, kl
-    return Gradients(log_likelihood, kl, _prepared("gradients_of_part", model, documents, "PART", others))
+    asked = _asked(model, documents, "PART", others)
+
+    def compute() -> None:
+        asked.call("gradients_of_part", memory.of(asked.call("room_of_part")))
+
+    return Gradients(log_likelihood, kl, compute)
 
 
 class Inferred(NamedTuple):
@@ -62,25 +81,29 @@ def infer(model: CompiledModel, documents: Documents, steps: int, rounding: floa
     mean, stretch = documents.lengths.new_empty(2, size, k)
     root = documents.lengths.new_empty(size if with_root else 0, k, k)
     others = steps, rounding, mean, stretch, root if with_root else None
-    _prepared("infer", model, documents, "INFERENCE", others)()
+    _asked(model, documents, "INFERENCE", others).call("infer")
     return Inferred(mean, stretch, root)
 
 
-def _prepared(
-    function: str, model: CompiledModel, documents: Documents, structure: str, others: tuple[Any, ...]
-) -> Callable[[], None]:
+class _Asked(NamedTuple):
+    """The two structures that a kernel reads."""
+
+    model: ctypes.Structure
+    of_documents: ctypes.Structure
+    alive: object  # the tensors that the structures point at
+
+    def call(self, function: str, *others: Tensor) -> int:
+        return compiled.call(function, ctypes.addressof(self.model), ctypes.addressof(self.of_documents), *others)
+
+
+def _asked(model: CompiledModel, documents: Documents, structure: str, others: tuple[Any, ...]) -> _Asked:
     real = ctypes.c_double if documents.lengths.dtype is torch.float64 else ctypes.c_float
     (vocabulary, size), layers = model.parameters[-4].shape, (len(model.parameters) - 9) // 2
     sizes = vocabulary, len(model.parameters[-1]), size, len(model.parameters[1]) if layers else 0, layers
     of_model = *sizes, _pointers(model.parameters), model.group_of_word, *model.limits
     of_documents = len(documents.lengths), len(documents.words), *documents, *others
-    told = _structure("MODEL", real)(*_addressed(of_model))
-    asked = _structure(structure, real)(*_addressed(of_documents))
-
-    def call(alive: object = (of_model, of_documents)) -> None:  # the structures only point at these tensors
-        compiled.call(function, ctypes.addressof(told), ctypes.addressof(asked))
-
-    return call
+    told, of_part = _structure("MODEL", real), _structure(structure, real)
+    return _Asked(told(*_addressed(of_model)), of_part(*_addressed(of_documents)), (of_model, of_documents))
 
 
 def _addressed(values: tuple[Any, ...]) -> list[Any]:

@@ -35,7 +35,7 @@ static void keep(const Model *m, int64_t columns, int64_t c, int with_slopes, Ro
     for (int64_t i = c; i < m->groups * columns; i += columns) room->best_weights[i] = room->group_weights[i];
 }
 
-static int64_t climb(const Model *m, const Inference *q, const Documents *d, int64_t columns, Room *room) {
+static void climb(const Model *m, const Inference *q, const Documents *d, int64_t columns, Room *room) {
     const Real *gates = parameter(m, STEP_GATES);
     int as_in_training = q->steps == 1;  /* the step is taken whether or not it goes up */
     for (int64_t step = 0; step < q->steps; step++) {
@@ -46,16 +46,14 @@ static int64_t climb(const Model *m, const Inference *q, const Documents *d, int
                                  m->most_mean);
         if (as_in_training && !with_slopes) {
             memcpy(room->best_h, room->h, sizeof(Real) * (size_t)(m->size * columns));
-            return 0;
+            return;
         }
-        int64_t fault = likelihood(m, d, columns, with_slopes, room);
-        if (fault) return fault;
+        likelihood(m, d, columns, with_slopes, room);
         add_prior(m->size, columns, with_slopes, room);
         for (int64_t c = 0; c < columns; c++)
             if (as_in_training || is_better(m->size, columns, c, q->rounding, with_slopes, room))
                 keep(m, columns, c, with_slopes, room);
     }
-    return 0;
 }
 
 static void write_posterior(const Model *m, const Inference *q, const Documents *d, int64_t from, Room *room) {
@@ -80,9 +78,9 @@ static int64_t infer_some(const Model *m, const Inference *q, const Documents *d
     covariance_roots(m, columns, room);
     add_prior(m->size, columns, 1, room);
     for (int64_t c = 0; c < columns; c++) keep(m, columns, c, 1, room);
-    fault = climb(m, q, d, columns, room);
-    if (!fault) write_posterior(m, q, d, from, room);
-    return fault;
+    climb(m, q, d, columns, room);
+    write_posterior(m, q, d, from, room);
+    return 0;
 }
 
 /* Fills in q->mean, q->stretch and q->roots, some documents at a time, so that everything fits in the L2 cache.

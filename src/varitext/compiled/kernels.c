@@ -9,7 +9,7 @@
 #define FACTORS 8  /* factors whose product stays within double precision: of masses between e^-60 and e^30 */
 
 /* The version of the interface: raise it here and in __init__.py whenever a function's arguments change */
-EXPORTED int64_t version(void) { return 4; }
+EXPORTED int64_t version(void) { return 5; }
 
 /* The width in bits of the CPU's registers, as far as there is a build of this library for it */
 EXPORTED int64_t registers(void) {
@@ -72,6 +72,7 @@ static inline Real rise(LogProduct *of, Real a, Real n) {
 
 /* The effective number of n draws from a mass a: a (digamma(a + n) - digamma(a)), between 1 and n */
 Real effective_count(Real a, Real n) {
+    if (n == 1) return 1;
     LogProduct unused = {0, 1, 0};
     return a * rise(&unused, a, n);
 }
@@ -201,11 +202,26 @@ EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, con
                       const Real *counts, const int64_t *group_starts, const int64_t *group_items,
                       const Real *group_counts, const Real *lengths, Real *logits, Real *log_likelihood,
                       Real *group_weights, Real *in_log_scales) {
-    int64_t columns = documents;
-    size_t entries = (size_t)starts[documents], group_entries = (size_t)group_starts[documents];
-    size_t of_groups = (size_t)(groups * columns), room = 3 * of_groups + 2 * (size_t)columns + entries + group_entries;
-    Real *sums = malloc(sizeof(Real) * (room + 1)), *masses = logits;
-    if (!sums) return NO_MEMORY;
+    Real *memory = malloc(sizeof(Real) * room_of_urns(documents, groups, starts[documents]));
+    if (!memory) return NO_MEMORY;
+    urns_within(memory, documents, vocabulary, groups, scales, least, most, group_of_word, starts, words, counts,
+                group_starts, group_items, group_counts, lengths, logits, log_likelihood, group_weights, in_log_scales);
+    free(memory);
+    return 0;
+}
+
+/* The numbers that `urns_within` needs `memory` for */
+size_t room_of_urns(int64_t documents, int64_t groups, int64_t entries) {
+    return (size_t)(3 * groups * documents + 2 * documents + 2 * entries + 1);
+}
+
+void urns_within(Real *memory, int64_t documents, int64_t vocabulary, int64_t groups, const Real *scales, Real least,
+                 Real most, const int64_t *group_of_word, const int64_t *starts, const int64_t *words,
+                 const Real *counts, const int64_t *group_starts, const int64_t *group_items,
+                 const Real *group_counts, const Real *lengths, Real *logits, Real *log_likelihood,
+                 Real *group_weights, Real *in_log_scales) {
+    int64_t columns = documents, entries = starts[documents], of_groups = groups * columns;
+    Real *sums = memory, *masses = logits;
     Real *group_masses = sums + of_groups, *in_groups = group_masses + of_groups, *total = in_groups + of_groups;
     Real *total_slopes = total + columns, *word_slopes = total_slopes + columns,
           *within_slopes = word_slopes + entries;
@@ -239,8 +255,6 @@ EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, con
         for (int64_t c = 0; c < columns; c++)
             for (int64_t e = starts[c]; e < starts[c + 1]; e++) masses[words[e] * columns + c] += word_slopes[e];
     }
-    free(sums);
-    return 0;
 }
 
 /* Curvature */

@@ -89,6 +89,12 @@ EXPORTED int64_t urns(int64_t documents, int64_t vocabulary, int64_t groups, con
                       const Real *counts, const int64_t *group_starts, const int64_t *group_items,
                       const Real *group_counts, const Real *lengths, Real *logits, Real *log_likelihood,
                       Real *group_weights, Real *in_log_scales);
+size_t room_of_urns(int64_t documents, int64_t groups, int64_t entries);
+void urns_within(Real *memory, int64_t documents, int64_t vocabulary, int64_t groups, const Real *scales, Real least,
+                 Real most, const int64_t *group_of_word, const int64_t *starts, const int64_t *words,
+                 const Real *counts, const int64_t *group_starts, const int64_t *group_items,
+                 const Real *group_counts, const Real *lengths, Real *logits, Real *log_likelihood,
+                 Real *group_weights, Real *in_log_scales);
 Real effective_count(Real mass, Real count);
 void load_curvature(int64_t documents, int64_t size, int64_t first, int64_t many, const Real *curvature,
                     const Real *expected, const Real *worth, Lanes *matrix);

@@ -4,7 +4,7 @@
  */
 #include "model.h"
 
-/* Takes `many` numbers from the buffer; without a buffer, only counts them */
+/* Takes bytes from the memory that starts at *next; if that is NULL, only counts them */
 static void *take(char **next, size_t bytes) {
     char *place = *next;
     *next += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -15,7 +15,7 @@ static void *take(char **next, size_t bytes) {
 #define INTEGERS(many) take(&next, sizeof(int64_t) * (size_t)(many))
 
 size_t divide(char *start, Room *room, const Model *m, int64_t documents, int64_t entries, int64_t samples) {
-    char *next = start;
+    char *next = start + (ALIGNMENT - (uintptr_t)start % ALIGNMENT) % ALIGNMENT;
     int64_t columns = up(documents), k = m->size, of_groups = m->groups * columns, of_size = k * columns;
     int64_t widest = up(m->hidden > k + 2 ? m->hidden : k + 2), wide = up(k);
     room->scales = REALS(m->groups);
@@ -23,6 +23,8 @@ size_t divide(char *start, Room *room, const Model *m, int64_t documents, int64_
     room->group_masses = REALS(m->groups);
     room->masses = REALS(m->vocabulary);
     room->means = REALS(m->groups * k);
+    room->numbers = REALS(k * m->groups);
+    room->squares = REALS(ROWS * m->groups);
     room->average = REALS(k);
     room->within = REALS(k * wide);
     room->among = REALS(k * wide);
@@ -42,10 +44,10 @@ size_t divide(char *start, Room *room, const Model *m, int64_t documents, int64_
     room->h = REALS((k + 2) * columns);
     room->logits = REALS(m->vocabulary * columns);
     room->value = REALS(columns);
+    room->of_urns = REALS(room_of_urns(columns, m->groups, entries));
     room->group_weights = REALS(of_groups);
     room->in_log_scales = REALS(of_groups);
     room->in_h = REALS(of_size);
-    room->weighted = REALS(of_groups);
     room->curvature = REALS(k * (k + 1) / 2 * columns);
     room->expected = REALS(of_size);
     room->worth = REALS(columns);
@@ -101,7 +103,8 @@ static void group_means(const Model *m, Room *room) {
     }
     for (int64_t g = 0; g < m->groups; g++) {
         Real share = room->sums[g] > 0 ? 1 / room->sums[g] : 0;  /* an empty group */
-        for (int64_t k = 0; k < m->size; k++) room->means[g * m->size + k] *= share;
+        for (int64_t k = 0; k < m->size; k++)
+            room->numbers[k * m->groups + g] = room->means[g * m->size + k] *= share;
     }
 }
 
@@ -227,7 +230,7 @@ static void network(const Model *m, int64_t columns, Room *room) {
 
 /* The likelihood at room->h: `value`, `group_weights` and, if asked for, the gradients in h, in the log scales and, in
  * their place, in the logits */
-int64_t likelihood(const Model *m, const Documents *d, int64_t columns, int with_slopes, Room *room) {
+void likelihood(const Model *m, const Documents *d, int64_t columns, int with_slopes, Room *room) {
     const Real *decoder = parameter(m, DECODER), *slopes = parameter(m, LENGTHS), *biases = parameter(m, BIASES);
     const Real *restrict lengths = room->h + m->size * columns;
     for (int64_t w = 0; w < m->vocabulary; w++) {
@@ -235,33 +238,33 @@ int64_t likelihood(const Model *m, const Documents *d, int64_t columns, int with
         for (int64_t c = 0; c < columns; c++) row[c] = bias + slope * lengths[c];
     }
     multiply(m->vocabulary, m->size, columns, of_rows(decoder, m->size), room->h, columns, room->logits, columns, 1);
-    int64_t fault = urns(columns, m->vocabulary, m->groups, room->scales, m->least_log_mass, m->most_log_mass,
-                         m->group_of_word, room->starts, d->words, d->counts, room->group_starts, room->group_items,
-                         room->group_counts, room->lengths, room->logits, room->value, room->group_weights,
-                         with_slopes ? room->in_log_scales : NULL);
+    urns_within(room->of_urns, columns, m->vocabulary, m->groups, room->scales, m->least_log_mass, m->most_log_mass,
+                m->group_of_word, room->starts, d->words, d->counts, room->group_starts, room->group_items,
+                room->group_counts, room->lengths, room->logits, room->value, room->group_weights,
+                with_slopes ? room->in_log_scales : NULL);
     if (with_slopes)
         multiply(m->size, m->vocabulary, columns, transposed(decoder, m->size), room->logits, columns, room->in_h, columns, 0);
-    return fault;
 }
 
-/* The sums over groups of their weights, times r r^T + C, times r, and alone; the first as lower triangles */
+/* The sums over groups of their weights, times r r^T + C, times r, and alone; the first as lower triangles. A few rows of
+ * r r^T + C at a time, which stay in the L1 cache. */
 static void curvatures(const Model *m, int64_t columns, Room *room) {
-    int64_t size = m->size, wide = up(size);
+    int64_t size = m->size, wide = up(size), groups = m->groups, row = 0;
+    Real *into = room->curvature;
     for (int64_t c = 0; c < columns; c++) room->worth[c] = 0;
-    for (int64_t g = 0; g < m->groups; g++)
+    for (int64_t g = 0; g < groups; g++)
         for (int64_t c = 0; c < columns; c++) room->worth[c] += room->group_weights[g * columns + c];
-    for (int64_t i = 0; i < size; i++) {
-        Real *rows = room->curvature + i * (i + 1) / 2 * columns;
-        for (int64_t g = 0; g < m->groups; g++) {
-            Real *restrict into = room->weighted + g * columns, number = room->means[g * size + i];
-            const Real *restrict from = room->group_weights + g * columns;
-            for (int64_t c = 0; c < columns; c++) into[c] = number * from[c];
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            const Real *restrict one = room->numbers + i * groups, *restrict other = room->numbers + j * groups;
+            Real *restrict square = room->squares + row++ * groups, within = room->within[i * wide + j];
+            for (int64_t g = 0; g < groups; g++) square[g] = one[g] * other[g] + within;
+            if (row < ROWS && (i < size - 1 || j < i)) continue;
+            multiply(row, groups, columns, of_rows(room->squares, groups), room->group_weights, columns, into, columns, 0);
+            into += row * columns;
+            row = 0;
         }
-        for (int64_t j = 0; j <= i; j++)
-            for (int64_t c = 0; c < columns; c++) rows[j * columns + c] = room->worth[c] * room->within[i * wide + j];
-        multiply(i + 1, m->groups, columns, transposed(room->means, size), room->weighted, columns, rows, columns, 1);
-    }
-    multiply(size, m->groups, columns, transposed(room->means, size), room->group_weights, columns, room->expected,
+    multiply(size, groups, columns, of_rows(room->numbers, groups), room->group_weights, columns, room->expected,
              columns, 0);
     for (int64_t c = 0; c < columns; c++) room->worth[c] = clamped(room->worth[c], (Real)1e-12, INFINITY);
 }
@@ -309,5 +312,6 @@ int64_t guess(const Model *m, const Documents *d, Real total, Room *room) {
         room->h[i] = clamped(room->input[i] + said, -m->most_mean, m->most_mean);
         room->stretch[i] = exponential(clamped(room->log_std[i], -m->most_stretch, m->most_stretch));
     }
-    return likelihood(m, d, columns, 1, room);
+    likelihood(m, d, columns, 1, room);
+    return 0;
 }

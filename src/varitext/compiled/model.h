@@ -8,6 +8,7 @@
 
 #include "kernels.h"
 
+#define ROWS 6  /* of a tile of a matrix product: with two registers of columns, its sums fit in the registers of AVX2 */
 #define WORDS 48  /* rows of a gradient that are made at a time */
 #define CHUNK 256  /* word vectors that are multiplied at a time */
 #define ALIGNMENT 128
@@ -54,6 +55,8 @@ typedef struct {
     Real *scales, *sums, *group_masses;  /* [G]   s_g, A_g, b_g */
     Real *masses;  /* [V]   a_w at h = 0 */
     Real *means, *average;  /* [G, K], [K]   of word vectors, by group and of all */
+    Real *numbers;  /* [K, G]   the means, transposed */
+    Real *squares;  /* [ROWS, G]   some rows of r r^T + C, for each mean r */
     Real *within, *among;  /* [K, K + padding]   covariances of word vectors within groups, and of all */
     Real *scaled;  /* [CHUNK, K + padding]   some vectors, times their shares */
     int64_t *starts, *group_starts, *group_items, *group_documents;
@@ -64,9 +67,9 @@ typedef struct {
     Real *h;  /* [K + 2, B]   with the log length and 1, as the decoder reads it */
     Real *logits;  /* [V, B] */
     Real *value;  /* [B] */
+    Real *of_urns;  /* what `urns_within` needs */
     Real *group_weights, *in_log_scales;  /* [G, B] */
     Real *in_h;  /* [K, B] */
-    Real *weighted;  /* [G, B]   group weights times one number of each group's mean */
     Real *curvature, *expected, *worth;  /* [K (K + 1) / 2, B], [K, B], [B] */
     Real *step;  /* [K, B]   of Newton, clamped */
     Real *drawn;  /* [S K, B]   M^T noise */
@@ -109,7 +112,7 @@ void multiply(int64_t rows, int64_t inner, int64_t columns, Factor a, const Real
 size_t divide(char *start, Room *room, const Model *m, int64_t documents, int64_t entries, int64_t samples);
 Real moments(const Model *m, Room *room);
 int64_t guess(const Model *m, const Documents *d, Real total, Room *room);
-int64_t likelihood(const Model *m, const Documents *d, int64_t columns, int with_slopes, Room *room);
+void likelihood(const Model *m, const Documents *d, int64_t columns, int with_slopes, Room *room);
 Lanes *roots_of(const Model *m, Room *room, int64_t first);
 void covariance_roots(const Model *m, int64_t columns, Room *room);
 void newton_step(const Model *m, int64_t columns, int64_t first, const Real *slope, Room *room);

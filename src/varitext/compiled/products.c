@@ -1,7 +1,6 @@
 /* Matrix products of small matrices: faster than BLAS for a few columns, and each thread computes its own. */
 #include "model.h"
 
-#define ROWS 6  /* of a tile: with two registers of columns, its sums fit in the registers of AVX2 */
 #define INNER 256  /* terms that are summed before moving on: that many rows of two registers fit in the L1 cache */
 
 /* Sums of a tile of `rows` rows and `wide` registers of columns; `columns` of them exist */

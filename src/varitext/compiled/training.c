@@ -83,14 +83,13 @@ static void in_decoder(const Model *m, const Part *p, int64_t columns, Room *roo
 }
 
 /* The bounds of one draw, and their gradients in the decoder and in q */
-static int64_t draw(const Model *m, const Part *p, int64_t columns, Room *room, int64_t sample) {
+static void draw(const Model *m, const Part *p, int64_t columns, Room *room, int64_t sample) {
     int64_t size = m->size;
     Real share = 1 / (Real)p->samples;
     const Real *drawn = room->drawn + sample * size * columns;
     for (int64_t i = 0; i < size * columns; i++)
         room->h[i] = clamped(room->q_mean[i], -m->most_mean, m->most_mean) + room->stretch[i] * drawn[i];
-    int64_t fault = likelihood(m, &p->documents, columns, 1, room);
-    if (fault) return fault;
+    likelihood(m, &p->documents, columns, 1, room);
     in_decoder(m, p, columns, room, share, sample > 0);
     for (int64_t c = 0; c < p->documents.size; c++)
         p->log_likelihood[c] = (sample ? p->log_likelihood[c] : 0) + share * room->value[c];
@@ -101,7 +100,6 @@ static int64_t draw(const Model *m, const Part *p, int64_t columns, Room *room, 
             room->in_mean[i] = (sample ? room->in_mean[i] : 0) + in_h;
             room->in_stretch[i] = (sample ? room->in_stretch[i] : 0) + in_h * drawn[i];
         }
-    return 0;
 }
 
 /* The log determinant of a document's M; one logarithm for several numbers */
@@ -195,22 +193,24 @@ static void in_network(const Model *m, const Part *p, int64_t columns, Room *roo
     }
 }
 
-/* Fills in p->gradients, p->log_likelihood and p->kl. Returns 0 or an error code. */
-EXPORTED int64_t gradients_of_part(const Model *m, const Part *p) {
+/* The bytes of memory that `gradients_of_part` needs */
+EXPORTED int64_t room_of_part(const Model *m, const Part *p) {
+    Room room;
+    return (int64_t)divide(NULL, &room, m, p->documents.size, p->documents.entries, p->samples) + ALIGNMENT;
+}
+
+/* Fills in p->gradients, p->log_likelihood and p->kl; overwrites `memory`. Returns 0 or an error code. */
+EXPORTED int64_t gradients_of_part(const Model *m, const Part *p, char *memory) {
     Room room;
     const Documents *d = &p->documents;
     int64_t columns = up(d->size);
-    char *start_of_room = aligned_alloc(ALIGNMENT, divide(NULL, &room, m, d->size, d->entries, p->samples));
-    if (!start_of_room) return NO_MEMORY;
-    divide(start_of_room, &room, m, d->size, d->entries, p->samples);
+    divide(memory, &room, m, d->size, d->entries, p->samples);
     for (int64_t c = 0; c < columns; c++) room.weights[c] = c < d->size ? p->weights[c] : 0;
     int64_t fault = guess(m, d, moments(m, &room), &room);
-    if (!fault) posterior(m, p, columns, &room);
-    for (int64_t sample = 0; !fault && sample < p->samples; sample++) fault = draw(m, p, columns, &room, sample);
-    if (!fault) {
-        in_posterior(m, p, columns, &room);
-        in_network(m, p, columns, &room);
-    }
-    aligned_free(start_of_room);
-    return fault;
+    if (fault) return fault;
+    posterior(m, p, columns, &room);
+    for (int64_t sample = 0; sample < p->samples; sample++) draw(m, p, columns, &room, sample);
+    in_posterior(m, p, columns, &room);
+    in_network(m, p, columns, &room);
+    return 0;
 }

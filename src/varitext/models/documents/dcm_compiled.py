@@ -4,13 +4,11 @@ Autograd through `NVDMDCM.objective` gives the same gradients. It takes two hund
 waits for Python's lock, so a second thread would not help; here each part of a batch is a single call.
 """
 
-from itertools import pairwise
-
 import torch
 from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
-from varitext.compiled.documents import CompiledModel, Documents, Gradients, gradients_of_part, infer
+from varitext.compiled.documents import CompiledModel, Documents, Gradients, Memory, gradients_of_part, infer
 from varitext.latent import Bound, FullGaussian, noise
 from varitext.latent.gaussian import LOG_STD_RANGE, MEAN_RANGE
 from varitext.layers.curvature import JITTER
@@ -35,6 +33,7 @@ class CompiledDCM:
         of_decoder = [linear.weight, decoder.length_weights, linear.bias, decoder.group_log_scales]
         self.parameters = [*of_layers, step_gates, *of_decoder]  # in the order of compiled/model.h
         self.rooms, self.gradients = torch.empty(0), [[torch.empty(0)]]  # per part: all, by parameter
+        self.memories: list[Memory] = []  # per part
 
     def reads(self, decoder: DCMDecoder) -> bool:
         """Whether these are still the parameters of the network: a move to another device may replace them."""
@@ -58,15 +57,16 @@ class CompiledDCM:
         if len(self.rooms) < number:
             sizes = [each.numel() for each in self.parameters]
             self.rooms = weights.new_empty(number, sum(sizes))
+            self.memories = [Memory() for _ in range(number)]
             views = [torch.split(room, sizes) for room in self.rooms]
             self.gradients = [
                 [one.view_as(each) for one, each in zip(of, self.parameters, strict=True)] for of in views
             ]
-        model, parts = self._model(), []
-        for place, ends in enumerate(pairwise(size * place // number for place in range(number + 1))):
-            rows = slice(*ends)
-            own = drawn[:, rows].contiguous(), weights[rows], kl_weight, self.gradients[place]
-            parts.append(gradients_of_part(model, documents_of(batch, rows), *own))
+        model, starts, parts = self._model(), _starts_and_end(batch), []
+        for place in range(number):
+            rows = slice(size * place // number, size * (place + 1) // number)
+            own = drawn[:, rows].contiguous(), weights[rows], kl_weight, self.gradients[place], self.memories[place]
+            parts.append(gradients_of_part(model, documents_of(batch, rows, starts), *own))
         others = [pool.submit(part.compute) for part in parts[1:]] if pool else []
         parts[0].compute()  # this thread takes a part, too
         for each in others:
@@ -75,18 +75,27 @@ class CompiledDCM:
 
     def infer(self, batch: CountBatch, steps: int) -> FullGaussian:
         """q(h | X) after `steps` Newton steps."""
-        found = infer(self._model(), documents_of(batch, slice(0, len(batch))), steps, ROUNDING)
+        found = infer(self._model(), all_documents_of(batch), steps, ROUNDING)
         return FullGaussian(found.mean, found.stretch, found.root)
 
     def infer_means(self, batch: CountBatch, steps: int) -> Tensor:
         """The means only, without a gradient and curvature at the end, [B, K]."""
-        return infer(self._model(), documents_of(batch, slice(0, len(batch))), steps, ROUNDING, with_root=False).mean
+        return infer(self._model(), all_documents_of(batch), steps, ROUNDING, with_root=False).mean
 
     def _model(self) -> CompiledModel:
         return CompiledModel(self.parameters, self.decoder.group_of_word, LIMITS)
 
 
-def documents_of(batch: CountBatch, rows: slice) -> Documents:
-    starts = torch.cat([batch.starts, batch.starts.new_tensor([len(batch.words)])])[rows.start : rows.stop + 1]
-    entries = slice(int(starts[0]), int(starts[-1]))
-    return Documents(starts, batch.words[entries], batch.counts[entries], batch.lengths[rows])
+def all_documents_of(batch: CountBatch) -> Documents:
+    return documents_of(batch, slice(0, len(batch)), _starts_and_end(batch))
+
+
+def documents_of(batch: CountBatch, rows: slice, starts: Tensor) -> Documents:
+    """Documents of a batch; `starts` has the first entry of each, and the end."""
+    own = starts[rows.start : rows.stop + 1]
+    entries = slice(int(own[0]), int(own[-1]))
+    return Documents(own, batch.words[entries], batch.counts[entries], batch.lengths[rows])
+
+
+def _starts_and_end(batch: CountBatch) -> Tensor:
+    return torch.cat([batch.starts, batch.starts.new_tensor([len(batch.words)])])
