@@ -26,6 +26,12 @@ WITHOUT_EFFECT = (
     *("runtime.interruption", "runtime.memory", "reproduce", "reproduce.engine", "reproduce.provenance", "cli"),
 )
 HOMES = {name: entry.home.partition(":")[0] for name, entry in (*DOCUMENT_MODELS.items(), *ANSWER_MODELS.items())}
+COMPILED = ROOT / "src/varitext/compiled"
+SOURCES = {  # of the compiled library, by the module through which they are called
+    "varitext.compiled": ("kernels.c", "kernels.h"),
+    "varitext.compiled.documents": ("model.c", "model.h", "training.c", "inference.c", "products.c"),
+    "varitext.compiled.words": ("word_counts.c",),
+}
 DEFAULTS = {"nvdm_dcm", "nvdm", "compare"}  # models that a fit takes if none is named
 
 
@@ -91,8 +97,8 @@ def depends_on(name: str, model: str | None = None) -> tuple[str, ...]:
     models = [HOMES[model]] if model in HOMES else _models_named_in(measuring, {own, *needed_by([own])})
     modules = {*measuring, *models, *needed_by([*measuring, *models])} - {f"varitext.{one}" for one in WITHOUT_EFFECT}
     files = {str(module_files()[module].relative_to(ROOT)) for module in modules if not module.startswith("lab.pages")}
-    if "varitext.compiled" in modules:
-        files.update(str(path.relative_to(ROOT)) for path in (ROOT / "src/varitext/compiled").glob("*.[ch]"))
+    for module in modules & set(SOURCES):
+        files.update(str((COMPILED / name).relative_to(ROOT)) for name in SOURCES[module])
     return tuple(sorted(files))
 
 

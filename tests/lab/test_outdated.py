@@ -39,6 +39,13 @@ def test_a_commit_is_named_and_marked_when_files_differ(repository, tmp_path_fac
     assert commit(tmp_path_factory.mktemp("no repository")) is None
 
 
+def test_every_source_of_the_compiled_library_belongs_to_a_module():
+    named = sorted(name for names in outdated.SOURCES.values() for name in names)
+    assert named == sorted(path.name for path in outdated.COMPILED.glob("*.[ch]"))
+    assert "src/varitext/compiled/training.c" in depends_on("table1a", "nvdm_dcm")
+    assert "src/varitext/compiled/training.c" not in depends_on("table4", "nasm")
+
+
 def test_a_record_says_versions_and_processor():
     found = provenance()
     assert set(found) == {"commit", "versions", "cpu"} and found["cpu"]
