@@ -1,7 +1,9 @@
 /* Matrix products of small matrices: faster than BLAS for a few columns, and each thread computes its own. */
 #include "model.h"
 
-#define INNER 256  /* terms that are summed before moving on: that many rows of two registers fit in the L1 cache */
+#define INNER (LANES > 8 ? 128 : 256)  /* terms that are summed before moving on: that many rows of two registers fit
+                                        * in the L1 cache */
+#define BLOCK (16 * ROWS)  /* rows of A that stay in the cache while they meet all columns of B */
 
 /* Sums of a tile of `rows` rows and `wide` registers of columns; `columns` of them exist */
 INLINED void tile(int rows, int wide, int64_t inner, const Real *a, int64_t a_row, int64_t a_inner, const Real *b,
@@ -53,18 +55,20 @@ INLINED void tiles(int wide, int64_t rows, int64_t inner, Factor a, const Real *
  * of LANES numbers. */
 void multiply(int64_t rows, int64_t inner, int64_t columns, Factor a, const Real *b, int64_t b_row, Real *c,
               int64_t c_row, int add) {
-    for (int64_t from = 0; from < inner; from += INNER, add = 1) {
-        int64_t terms = inner - from < INNER ? inner - from : INNER;
-        Factor some = {a.numbers + from * a.inner, a.row, a.inner};
-        for (int64_t column = 0; column < columns; column += 2 * LANES) {
-            const Real *right = b + from * b_row + column;
-            int64_t rest = columns - column;
-            if (rest > LANES)
-                tiles(2, rows, terms, some, right, b_row, c + column, c_row, add, rest);
-            else
-                tiles(1, rows, terms, some, right, b_row, c + column, c_row, add, rest);
+    for (int64_t from = 0; from < inner; from += INNER, add = 1)
+        for (int64_t r = 0; r < rows; r += BLOCK) {
+            int64_t terms = inner - from < INNER ? inner - from : INNER, block = rows - r < BLOCK ? rows - r : BLOCK;
+            Factor some = {a.numbers + r * a.row + from * a.inner, a.row, a.inner};
+            for (int64_t column = 0; column < columns; column += 2 * LANES) {
+                const Real *right = b + from * b_row + column;
+                Real *into = c + r * c_row + column;
+                int64_t rest = columns - column;
+                if (rest > LANES)
+                    tiles(2, block, terms, some, right, b_row, into, c_row, add, rest);
+                else
+                    tiles(1, block, terms, some, right, b_row, into, c_row, add, rest);
+            }
         }
-    }
 }
 
 Factor of_rows(const Real *numbers, int64_t columns) { return (Factor){numbers, columns, 1}; }
