@@ -1,7 +1,7 @@
 """List results that are older than the code they depend on.
 
-A result depends on what its experiment or measurement imports, and on its model. Comments, docstrings and layout of
-Python files do not count as changes.
+A result depends on what its experiment or measurement imports, and on its model. Comments, docstrings, layout and the
+place of an import do not count as changes: what is imported is itself depended on.
 """
 
 import argparse
@@ -136,11 +136,11 @@ def _code_differs(revision: str, name: str, folder: Path) -> bool:
 
 
 def _bare(source: str) -> str:
-    """A Python file without docstrings."""
+    """A Python file without docstrings and imports."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(body := getattr(node, "body", None), list):
-            node.body = [one for one in body if not _is_text(one)]
+            node.body = [one for one in body if not _is_text(one) and not isinstance(one, ast.Import | ast.ImportFrom)]
     return ast.dump(tree)
 
 

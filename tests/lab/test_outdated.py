@@ -94,7 +94,7 @@ def test_words_that_are_only_read_make_no_result_old(repository):
     path.write_text("def f(x):\n    return x\n")
     git(repository, "commit", "-qam", "second")
     second = git(repository, "rev-parse", "HEAD")
-    path.write_text('"""Why."""\n\n\ndef f(x):\n    """Itself."""\n    return x  # as it is\n')
+    path.write_text('"""Why."""\nimport math\n\n\ndef f(x):\n    """Itself."""\n    return x  # as it is\n')
     assert changed_since(second, ["latent"], repository) == []
     git(repository, "commit", "-qam", "third")
     path.write_text("def f(x):\n    return -x\n")
