@@ -22,7 +22,7 @@ def transform(
     with_std: Annotated[bool, option("Also write posterior standard deviations.", None, "--with-std")] = False,
     fast: Annotated[
         bool,
-        option("Use the inference network alone, without refinement: faster, slightly less precise.", None, "--fast"),
+        option("Inference network alone, without refinement: several times faster, less precise.", None, "--fast"),
     ] = False,
     part: options.Part = None,
     threads: options.Threads = None,

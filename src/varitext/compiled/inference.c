@@ -37,22 +37,16 @@ static void keep(const Model *m, int64_t columns, int64_t c, int with_slopes, Ro
 
 static void climb(const Model *m, const Inference *q, const Documents *d, int64_t columns, Room *room) {
     const Real *gates = parameter(m, STEP_GATES);
-    int as_in_training = q->steps == 1;  /* the step is taken whether or not it goes up */
     for (int64_t step = 0; step < q->steps; step++) {
         int with_slopes = q->roots || step < q->steps - 1;
         for (int64_t first = 0; first < columns; first += LANES) newton_step(m, columns, first, room->best_slope, room);
         for (int64_t i = 0; i < m->size * columns; i++)
             room->h[i] = clamped(room->best_h[i] + sigmoid(gates[i / columns]) * room->step[i], -m->most_mean,
                                  m->most_mean);
-        if (as_in_training && !with_slopes) {
-            memcpy(room->best_h, room->h, sizeof(Real) * (size_t)(m->size * columns));
-            return;
-        }
         likelihood(m, d, columns, with_slopes, room);
         add_prior(m->size, columns, with_slopes, room);
         for (int64_t c = 0; c < columns; c++)
-            if (as_in_training || is_better(m->size, columns, c, q->rounding, with_slopes, room))
-                keep(m, columns, c, with_slopes, room);
+            if (is_better(m->size, columns, c, q->rounding, with_slopes, room)) keep(m, columns, c, with_slopes, room);
     }
 }
 
@@ -75,6 +69,12 @@ static void write_posterior(const Model *m, const Inference *q, const Documents 
 static int64_t infer_some(const Model *m, const Inference *q, const Documents *d, int64_t from, Real total, Room *room) {
     int64_t columns = up(d->size), fault = guess(m, d, total, room);
     if (fault) return fault;
+    if (!q->steps && !q->roots) {  /* the guess alone needs neither the likelihood nor the curvature */
+        memcpy(room->best_h, room->h, sizeof(Real) * (size_t)(m->size * columns));
+        write_posterior(m, q, d, from, room);
+        return 0;
+    }
+    likelihood(m, d, columns, 1, room);
     covariance_roots(m, columns, room);
     add_prior(m->size, columns, 1, room);
     for (int64_t c = 0; c < columns; c++) keep(m, columns, c, 1, room);

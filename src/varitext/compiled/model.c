@@ -301,7 +301,7 @@ void newton_step(const Model *m, int64_t columns, int64_t first, const Real *slo
     }
 }
 
-/* The first guess at h: the Newton step from 0 plus the network's correction */
+/* The first guess at h: the Newton step from 0 plus the network's correction. Returns 0 or an error code. */
 int64_t guess(const Model *m, const Documents *d, Real total, Room *room) {
     int64_t columns = up(d->size), fault = prepare(m, d, room);
     if (fault) return fault;
@@ -312,6 +312,5 @@ int64_t guess(const Model *m, const Documents *d, Real total, Room *room) {
         room->h[i] = clamped(room->input[i] + said, -m->most_mean, m->most_mean);
         room->stretch[i] = exponential(clamped(room->log_std[i], -m->most_stretch, m->most_stretch));
     }
-    likelihood(m, d, columns, 1, room);
     return 0;
 }

@@ -44,7 +44,7 @@ typedef struct {
 
 typedef struct {
     Documents documents;
-    int64_t steps;  /* of Newton, each kept only if log p(h, X) goes up; a single one always, as in training */
+    int64_t steps;  /* of Newton, each kept only if log p(h, X) goes up; with none and no roots, the guess */
     Real rounding;  /* relative accuracy of log p(h, X) */
     Real *mean, *stretch;  /* [B, K] */
     Real *roots;  /* [B, K, K], or none */

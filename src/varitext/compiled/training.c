@@ -208,6 +208,7 @@ EXPORTED int64_t gradients_of_part(const Model *m, const Part *p, char *memory) 
     for (int64_t c = 0; c < columns; c++) room.weights[c] = c < d->size ? p->weights[c] : 0;
     int64_t fault = guess(m, d, moments(m, &room), &room);
     if (fault) return fault;
+    likelihood(m, d, columns, 1, &room);
     posterior(m, p, columns, &room);
     for (int64_t sample = 0; sample < p->samples; sample++) draw(m, p, columns, &room, sample);
     in_posterior(m, p, columns, &room);

@@ -394,7 +394,8 @@ class DocumentModel(
         ----------
         X : documents
         refine : bool, default=True
-            As in `posterior`.
+            Whether to refine the vectors, for models that can. Otherwise they come straight from the inference network:
+            several times faster, but less accurate.
         vectors
             As in `count`.
 
@@ -421,8 +422,7 @@ class DocumentModel(
         block : int, default=256
             Documents per pass through the model. For a few documents a smaller block is faster.
         refine : bool, default=True
-            Whether to refine the posterior, for models that can. Otherwise the vectors come straight from the
-            inference network: several times faster, but slightly less accurate.
+            Whether to refine the posterior, for models that can. Otherwise it is that of training.
         vectors
             As in `count`.
 

@@ -335,6 +335,10 @@ def test_dcm_means_alone_are_those_with_their_spread():
     model, batch = dcm(refinement_steps=2), batch_of(WITH_EMPTY)
     model.axes = rotation()
     torch.testing.assert_close(model.document_means(batch), model.document_vectors(batch).mean)
+    known, encoding = (batch.lengths > 0)[:, None], model.encode(batch)
+    guess = (encoding.start + model.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
+    with model.refining(False):
+        torch.testing.assert_close(model.document_means(batch), torch.where(known, guess @ model.axes, 0.0))
 
 
 def test_hidden_words_are_completed_from_urns_that_observed_ones_have_changed():

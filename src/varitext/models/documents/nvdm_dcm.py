@@ -168,13 +168,10 @@ class NVDMDCM(DocumentNetwork):
         return (h + torch.sigmoid(self.step_gates) * newton).clamp(*MEAN_RANGE)
 
     def _climb(self, here: LogJoint, root: Tensor, encoding: Encoding, steps: int) -> LogJoint:
-        """In prediction: the step of training, then others with the same curvature, each taken only if it goes up.
-
-        Without refinement the step of training is taken unconditionally, so `document_means` does not evaluate it.
-        """
+        """In prediction: the step of training, then others with the same curvature, each taken only if it goes up."""
         for _ in range(steps):
             there = self.decoder.log_joint(self._step(here.h, here, root), encoding.counts, encoding.weights)
-            here = there.where_higher(here) if self.refinement_steps else there
+            here = there.where_higher(here)
         return here
 
     # The same in C: gradients in training, and q in prediction
@@ -220,20 +217,19 @@ class NVDMDCM(DocumentNetwork):
         return DocumentVectors(torch.where(known, q.mean @ self.axes, 0.0), torch.where(known, std, 1.0))
 
     def document_means(self, batch: CountBatch) -> Tensor:
-        """The same means, without the gradient, curvature and variance at the end."""
+        """The same means, without the gradient, curvature and variance at the end; without refinement, the guess."""
+        steps = 1 + self.refinement_steps if self.refinement_steps else 0
         if step := self._compiled_prediction():
-            return torch.where(
-                self._is_known(batch), step.infer_means(batch, 1 + self.refinement_steps) @ self.axes, 0.0
-            )
+            return torch.where(self._is_known(batch), step.infer_means(batch, steps) @ self.axes, 0.0)
         encoding = self.encode(batch)
         assert isinstance(encoding, Encoding)
         guess = (encoding.start + self.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
+        if not steps:
+            return torch.where(self._is_known(batch), guess @ self.axes, 0.0)
         here = self.decoder.log_joint(guess, encoding.counts, encoding.weights)
         root = self._root(here, encoding)
         here = self._climb(here, root, encoding, self.refinement_steps)
         last = self._step(here.h, here, root)
-        if not self.refinement_steps:
-            return torch.where(self._is_known(batch), last @ self.axes, 0.0)
         gain = self.decoder.height(last, encoding.counts, encoding.weights) - here.value
         higher = gain > -ROUNDING * here.value.abs()  # if rounding hides the gain, the step is taken
         mean = torch.where(higher[:, None], last, here.h)
