@@ -78,7 +78,7 @@ def compare(network: NVDMDCM, batch: CountBatch, samples: int, tolerance: float)
     torch.manual_seed(5)
     bound, expected = by_autograd(network, batch, weights, samples, kl_weight=0.7)
     torch.manual_seed(5)
-    found = step.set_gradients(batch, weights, samples, 0.7)
+    found = step.set_gradients(batch, weights, samples, 0.7, network._sample_words(batch))
     torch.testing.assert_close(found.log_likelihood, bound.log_likelihood, rtol=tolerance, atol=tolerance)
     torch.testing.assert_close(found.kl, bound.kl, rtol=tolerance, atol=10 * tolerance)
     for parameter, gradient in zip(step.parameters, expected, strict=True):
@@ -95,6 +95,17 @@ def test_gradients_in_double_precision_are_those_of_autograd(layers, samples, nu
     batch = replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
     size = {"hidden_layers": layers} if layers else {"hidden_layers": 0, "hidden_dim": K + 2}
     compare(network(**size).double(), batch, samples, tolerance=1e-10)
+
+
+@pytest.mark.usefixtures("double")
+def test_gradients_with_some_words_for_all_are_those_of_autograd():
+    dense = np.zeros((40, WORDS), np.float32)
+    dense[np.arange(40), np.arange(40) % 9] = 2  # few of the words occur
+    batch = CountBatch.from_rows(scipy.sparse.csr_matrix(dense))
+    batch = replace(batch, counts=batch.counts.double(), lengths=batch.lengths.double())
+    made = network(word_share=0.2).double()
+    assert 9 < len(made._sample_words(batch).words) < WORDS
+    compare(made, batch, samples=2, tolerance=1e-10)
 
 
 @needs_kernels

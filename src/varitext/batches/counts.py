@@ -52,6 +52,12 @@ class CountBatch:
         vectors = None if self.vectors is None else self.vectors.to(device, non_blocking=True)
         return CountBatch(words, counts, documents, starts, lengths, self.vocabulary_size, self.share, vectors)
 
+    def among(self, words: Tensor) -> "CountBatch":
+        """The same counts over a vocabulary of these words only, which must include all of the batch's."""
+        places = words.new_empty(self.vocabulary_size)
+        places[words] = torch.arange(len(words), device=words.device)
+        return replace(self, words=places[self.words], vocabulary_size=len(words))
+
     @property
     def with_vectors(self) -> Tensor:
         """Which documents have a sentence vector, [B]."""

@@ -1,6 +1,7 @@
 """NVDM with a DCM likelihood: gradient and Newton steps by hand, refinement, the bound, groups, bursts."""
 
 import copy
+import dataclasses
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from varitext.latent.gaussian import MEAN_RANGE
 from varitext.layers.dcm import dcm_log_likelihood
 from varitext.models.documents.dcm_decoder import LogJoint, group_words
 from varitext.models.documents.nvdm_dcm import MAX_STEP, NVDMDCM, STRETCH_RANGE
+from varitext.runtime.processes import ALONE, Share
 from varitext.runtime.randomness import seeded
 
 COUNTS = topic_documents(documents=40, words=20)
@@ -339,6 +341,30 @@ def test_dcm_means_alone_are_those_with_their_spread():
     guess = (encoding.start + model.head(encoding.hidden).mean).clamp(*MEAN_RANGE)
     with model.refining(False):
         torch.testing.assert_close(model.document_means(batch), torch.where(known, guess @ model.axes, 0.0))
+
+
+def test_some_words_stand_for_all_without_bias():
+    decoder, own = dcm().decoder, torch.tensor([3, 7, 3])
+    masses = (decoder.linear.bias + decoder.group_log_scales[decoder.group_of_word]).exp()
+    sums, sizes = [], []
+    with seeded(1):
+        for _ in range(4000):
+            words, log_weights = decoder.sample_words(own, 0.2)
+            assert {3, 7} <= set(words.tolist()) and (log_weights[(words == 3) | (words == 7)] == 0).all()
+            sums.append(float((masses[words] * log_weights.exp()).sum()))
+            sizes.append(len(words))
+    error = np.std(sums) / math.sqrt(len(sums))
+    assert abs(np.mean(sums) - float(masses.sum())) < 4 * error and error > 0 and np.mean(sizes) < 0.8 * len(masses)
+    words, log_weights = decoder.sample_words(own, 1.0)
+    assert words.tolist() == list(range(len(masses))) and not log_weights.any()
+
+
+def test_evaluation_and_shared_batches_see_all_words():
+    model, batch = dcm(word_share=0.1), batch_of(SOME[:1])
+    assert len(model.train()._sample_words(batch).words) < model.decoder.linear.out_features
+    assert model.eval()._sample_words(batch) is None and dcm().train()._sample_words(batch) is None
+    shared = dataclasses.replace(batch, share=Share(ALONE, 0, len(batch), len(batch) + 1))
+    assert model.train()._sample_words(shared) is None
 
 
 def test_hidden_words_are_completed_from_urns_that_observed_ones_have_changed():

@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from varitext.batches.counts import CountBatch
 from varitext.corpora.sharded_counts import Counts, some_rows
-from varitext.layers.counts import centred_log_length, sparse_times_dense
+from varitext.layers.counts import SampledWords, centred_log_length, sparse_times_dense
 from varitext.layers.curvature import covariance_root, outer_squares
 from varitext.layers.dcm import (
     LOG_MASS_RANGE,
@@ -137,6 +137,26 @@ class DCMDecoder(nn.Module):
         earlier, vectors = self.group_of_word[:first], nn.functional.normalize(self.linear.weight, dim=1)
         sums = vectors.new_zeros(len(self.group_log_scales), vectors.shape[1]).index_add_(0, earlier, vectors[:first])
         self.group_of_word[first:] = (vectors[first:] @ nn.functional.normalize(sums, dim=1).T).argmax(1)
+
+    # Some words for all, in training
+
+    @torch.no_grad()
+    def sample_words(self, own: Tensor, share: float) -> SampledWords:
+        """The `own` words of a batch with weight 1, and others, each with a probability that grows with its mass, from
+        `share` on, and 1 / that probability as its weight: sums of masses over words are unbiased."""
+        masses = torch.softmax(self.linear.bias + self.group_log_scales[self.group_of_word], 0)
+        probability = (share * len(masses) * masses).clamp(share, 1).index_fill(0, own, 1.0)
+        words = (torch.rand_like(probability) < probability).nonzero()[:, 0]
+        return SampledWords(words, -probability[words].log())
+
+    def of_words(self, chosen: SampledWords) -> dict[str, Tensor]:
+        """Parameters and buffers of a decoder of these words only, whose masses are multiplied by their weights."""
+        weight, bias, lengths, groups = (
+            each.index_select(0, chosen.words)
+            for each in (self.linear.weight, self.linear.bias, self.length_weights, self.group_of_word)
+        )
+        bias = bias + chosen.log_weights
+        return {"linear.weight": weight, "linear.bias": bias, "length_weights": lengths, "group_of_word": groups}
 
     # What inference needs; no gradient runs through it
 

@@ -27,9 +27,9 @@ from varitext.batches.counts import CountBatch
 from varitext.compiled import usable
 from varitext.corpora.sharded_counts import Counts
 from varitext.latent import Bound, DiagonalGaussian, FullGaussian, elbo
-from varitext.latent.estimators import Reparameterised
+from varitext.latent.estimators import Estimate, Reparameterised
 from varitext.latent.gaussian import MEAN_RANGE
-from varitext.layers.counts import centred_log_length
+from varitext.layers.counts import SampledWords, centred_log_length
 from varitext.layers.curvature import covariance_times
 from varitext.layers.dense import MLP, GaussianHead
 from varitext.layers.grouped_counts import Entries, GroupedCounts, WordGroups
@@ -61,6 +61,18 @@ class Inferred(NamedTuple):
     weights: Tensor  # [V, K + 2]   of the decoder
 
 
+class _Estimated(nn.Module):
+    """The objective as a module, so that it can be called with other parameters."""
+
+    def __init__(self, network: "NVDMDCM"):
+        super().__init__()
+        self.network = network
+
+    def forward(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
+        estimate: Estimate = self.network.estimator(self.network, batch, samples, kl_weight)
+        return estimate
+
+
 class NVDMDCM(DocumentNetwork):
     """A variational autoencoder of bags of words with a DCM likelihood."""
 
@@ -78,9 +90,12 @@ class NVDMDCM(DocumentNetwork):
         activation: str = "silu",
         refinement_steps: int = 2,
         estimator: str = "reparameterised",
+        word_share: float = 1.0,
     ):
-        """`groups` is the number of word groups; with 1 the likelihood is the plain DCM distribution."""
+        """`groups` is the number of word groups; with 1 the likelihood is the plain DCM distribution. `word_share` is
+        the share of the vocabulary that a step of training computes, besides the batch's own words."""
         super().__init__(vocabulary_size, latent_dim, estimator)
+        self.word_share = word_share
         self.refinement_steps, self.activation = check_steps("refinement_steps", refinement_steps), activation
         self.decoder = DCMDecoder(latent_dim, vocabulary_size, groups)
         self.encoder = MLP(latent_dim + 2, hidden_dim, hidden_layers, activation)
@@ -174,6 +189,21 @@ class NVDMDCM(DocumentNetwork):
             here = there.where_higher(here)
         return here
 
+    def objective(self, batch: CountBatch, samples: int, kl_weight: float) -> Estimate:
+        """As in the base class, in training perhaps with some words for all."""
+        if (chosen := self._sample_words(batch)) is None:
+            return super().objective(batch, samples, kl_weight)
+        some = {f"network.decoder.{name}": each for name, each in self.decoder.of_words(chosen).items()}
+        given = batch.among(chosen.words), samples, kl_weight
+        estimate: Estimate = torch.func.functional_call(_Estimated(self), some, given)
+        return estimate
+
+    def _sample_words(self, batch: CountBatch) -> SampledWords | None:
+        """None for all words; also where several processes share a batch, since each knows its own words only."""
+        alone = batch.share is None or batch.share.whole == len(batch)
+        some = self.training and self.word_share < 1 and alone
+        return self.decoder.sample_words(batch.words, self.word_share) if some else None
+
     # The same in C: gradients in training, and q in prediction
 
     def set_gradients(self, batch: CountBatch, weights: Tensor, samples: int, kl_weight: float) -> Bound | None:
@@ -183,7 +213,7 @@ class NVDMDCM(DocumentNetwork):
             return None
         if not all(each.requires_grad for each in step.parameters):
             return None
-        return step.set_gradients(batch, weights, samples, kl_weight)
+        return step.set_gradients(batch, weights, samples, kl_weight, self._sample_words(batch))
 
     def _compiled_prediction(self) -> CompiledDCM | None:
         return None if self.training or torch.is_grad_enabled() else self._compiled_dcm()
@@ -256,7 +286,7 @@ class NVDMDCM(DocumentNetwork):
         word_dropout = 0.7 if documents < 5000 and not short else 0.0
         schedule = training_schedule(documents, 5e-3, passes=35 if short else 20)
         return Recipe(
-            architecture={"groups": 300, "refinement_steps": 2},
+            architecture={"groups": 300, "refinement_steps": 2} | ({"word_share": 0.3} if short else {}),
             training=dataclasses.replace(schedule, kl_warm_up=0.05),
             objective=DocumentObjective(length_exponent=0.3, word_dropout=word_dropout),
         )

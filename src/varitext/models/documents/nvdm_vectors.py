@@ -213,4 +213,5 @@ class NVDMVectors(NVDMDCM):
     def recipe(preset: str, documents: int, words_per_document: float) -> Recipe:
         recipe = NVDMDCM.recipe(preset, documents, words_per_document)
         objective = dataclasses.replace(recipe.objective, vector_dropout=VECTOR_DROPOUT)
-        return dataclasses.replace(recipe, objective=objective)
+        architecture = {name: value for name, value in recipe.architecture.items() if name != "word_share"}
+        return dataclasses.replace(recipe, architecture=architecture, objective=objective)
