@@ -2,6 +2,8 @@
 
 import json
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -58,6 +60,29 @@ def test_a_folder_is_read_once(fitted, tmp_path, monkeypatch):
 
 
 # Networks of other packages
+
+
+def test_shapes_are_checked_without_a_compiler():
+    """torch computes some functions of tensors without values in Python, and imports for seconds for that."""
+    code = f"""
+import sys
+from functools import partial
+from pathlib import Path
+from varitext import InputError, Vocabulary
+from varitext.answers.fitting import architecture_for
+from varitext.answers.settings import AnswerSettings
+from varitext.layers.architecture import check_architecture
+from varitext.models.answers import model_class
+from varitext.models.answers.vocabulary import AnswerWords
+for name in {[name for name, one in ANSWER_MODELS.items() if one.trained_by_gradient and not one.extra]}:
+    architecture = architecture_for(AnswerSettings(name), AnswerWords(Vocabulary(("a", "b")), None, "random", 0))
+    try:
+        check_architecture(partial(model_class(name), **architecture), architecture, {{}}, Path("model"))
+    except InputError as differing:
+        assert "the weights do not fit" in str(differing)
+    assert not {{"torch._dynamo", "sympy"}} & set(sys.modules), name
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_class_is_a_model(fitted):

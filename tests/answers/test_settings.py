@@ -5,8 +5,12 @@ import inspect
 import subprocess
 import sys
 
+import pandas
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.utils.validation import check_is_fitted
 from test_answer_ranker import DEV, SMALL, TRAIN
 
 from varitext.answers.fitting import architecture_for
@@ -42,9 +46,29 @@ def test_an_initialization_that_there_is_not_is_refused():
         AnswerRanker("lstm", recipe=AnswerRecipe(initialization="zeros")).fit(TRAIN, DEV)
 
 
-def test_a_ranker_can_be_cloned():
+def test_a_ranker_is_an_estimator():
     ranker = AnswerRanker("lstm", counts=True, recipe=AnswerRecipe(layers=1))
-    assert vars(clone(ranker)) == vars(ranker) and "counts=True" in repr(ranker)
+    assert vars(clone(ranker)) == vars(ranker)
+    assert repr(AnswerRanker("lstm").set_params(counts=True)) == "AnswerRanker(model='lstm', counts=True)"
+    with pytest.raises(ValueError, match="AnswerRanker has no parameter 'count'; it has: batch_size, counts, "):
+        ranker.set_params(seed=1, count=False)
+    assert ranker.seed == 0
+    for refused in (check_is_fitted, lambda one: one.save("nowhere")):
+        with pytest.raises(NotFittedError, match="This AnswerRanker instance is not fitted yet"):
+            refused(ranker)
+
+
+def test_a_grid_of_settings_is_searched():
+    columns = {"question": [f"who wrote {name}" for name in "abcdef" for _ in "12"], "label": [1, 0] * 6}
+    table = pandas.DataFrame(columns | {"answer": ["she wrote it", "it was old"] * 6})
+    parts = GroupKFold(2).split(table, groups=table["question"])
+    ranker = AnswerRanker("overlap", vectors="random", threads=1)
+    found = GridSearchCV(ranker, {"features": ["bm25", "log_length"]}, scoring=map_of, cv=parts).fit(table)
+    assert found.best_params_ == {"features": "bm25"} and found.best_score_ == 1
+
+
+def map_of(ranker: AnswerRanker, table: pandas.DataFrame) -> float:
+    return ranker.evaluate(table, baselines=False).ranking.map
 
 
 def test_a_ranking_reads_the_sentences_once(monkeypatch):

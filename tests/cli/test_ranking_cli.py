@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow.parquet
@@ -71,6 +73,27 @@ def test_a_question_is_asked_of_a_corpus(fitted, tmp_path):
     assert len(found["candidates"]) == 2 and {one["place"] for one in found["candidates"]} < {0, 1, 3}
     shown = varitext(*typed, "--top", 2).out
     assert "3 candidates" in shown and "and 1 more" in shown and "rain" not in shown
+
+
+@pytest.mark.parametrize(
+    ("model", "option"), [("bm25", "--candidates"), ("bm25", "--corpus"), ("bm25", "--index"), (None, "--candidates")]
+)
+def test_a_ranking_imports_nothing_slow_beside_torch(model, option, fitted, tmp_path):
+    source = tmp_path / "sentences.txt"
+    source.write_text("the old lake was near\nthe first king was old\n")
+    if option == "--index":
+        source = tmp_path / "index"
+        assert varitext("index", tmp_path / "sentences.txt", "--out", source).code == 0
+    script = (
+        "import sys; sys.argv = ['varitext', 'rank', *sys.argv[1:], '--question', 'who was the king']\n"
+        "from varitext.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "slow = 'sklearn', 'pandas', 'scipy.stats', 'scipy.optimize', 'torch._dynamo', 'sympy'\n"
+        "print([name for name in slow if name in sys.modules])"
+    )
+    typed = [sys.executable, "-c", script, str(model or fitted), option, str(source)]
+    shown = subprocess.run(typed, capture_output=True, text=True, check=True).stdout
+    assert "the first king was old" in shown and shown.endswith("[]\n")
 
 
 def test_other_columns_of_pairs_come_back_and_an_empty_answer_ranks_last(fitted, tmp_path):

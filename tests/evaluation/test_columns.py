@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis.extra.numpy import arrays
+from scipy.stats import rankdata
 from trec import read_columns
 
 from lab.independent_ranks import best_probability, rank_intervals
@@ -17,7 +18,7 @@ from varitext.evaluation.calibration import (
     risk_coverage,
     top_answers,
 )
-from varitext.evaluation.columns import TOLERANCE, WIDEST, binary_labels, merge_ties, question_index
+from varitext.evaluation.columns import TOLERANCE, WIDEST, SharedRanks, binary_labels, merge_ties, question_index
 from varitext.evaluation.posterior_ranks import RankIntervals, known_ranks, rank_calibration
 from varitext.evaluation.ranking import compare_rankings, counted_rows, question_values, ranking_record
 from varitext.evaluation.trec_files import write_qrels, write_run
@@ -158,6 +159,13 @@ def test_figures_do_not_move_by_rounding(tmp_path):
         write_run(tmp_path / "run", question, np.arange(240), noisy(scores, seed))
         texts.append(read_columns(tmp_path / "run")[:4])
     assert texts[0] == texts[1]
+
+
+@given(arrays(float, st.integers(1, 8), elements=st.sampled_from([-np.inf, -0.0, 0.0, 0.5, 1.0])))
+def test_equal_scores_share_ranks(scores):
+    ranks = SharedRanks.of(scores)
+    np.testing.assert_array_equal(ranks.best, rankdata(-scores, "min"))
+    np.testing.assert_array_equal(ranks.worst, rankdata(-scores, "max"))
 
 
 def test_equal_candidates_share_though_rounding_sets_them_apart():

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from varitext import DocumentModel, InputError
 from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_texts, tokenise, tokens
@@ -86,6 +87,7 @@ def test_stop_words_by_language_code_together_or_ones_own():
     assert VocabularyRules(stop_words="de").stop_word_set() == VocabularyRules(stop_words="german").stop_word_set()
     both = VocabularyRules(stop_words="german, english").stop_word_set()
     assert {"und", "and"} <= both
+    assert VocabularyRules(stop_words="english").stop_word_set() == ENGLISH_STOP_WORDS
     own = VocabularyRules(stop_words=["rocket"], minimum_documents=1)
     assert count_texts(["the rocket flew"], vocabulary_rules=own).vocabulary.words == ("flew", "the")
     assert VocabularyRules.from_dict(own.as_dict()) == own

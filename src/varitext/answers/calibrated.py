@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from varitext.answers.copies import copies_of, highest_of_copies
 from varitext.answers.input import QuestionSource, as_corpus, as_questions
@@ -27,7 +26,7 @@ from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
 from varitext.corpora.own_scores import scores_of_table
 from varitext.corpora.question_answers import CanonicalOrder
 from varitext.errors import InputError
-from varitext.evaluation.columns import binary_labels, numbers, question_index, same_length
+from varitext.evaluation.columns import SharedRanks, binary_labels, numbers, question_index, same_length
 from varitext.evaluation.conformal import HeldOutQuestions, mass_above
 from varitext.store import CALIBRATED_RANKER, StoredModel, load_one_of, save_model
 from varitext.text import Vocabulary
@@ -238,7 +237,7 @@ class CalibratedRanker:
         top, rank = np.zeros(len(found.none)), np.empty(len(given), np.int64)
         np.maximum.at(top, question_of, found.right)
         for rows in np.split(np.argsort(question_of, kind="stable"), np.cumsum(np.bincount(question_of))[:-1]):
-            rank[rows] = rankdata(-given[rows], "min")
+            rank[rows] = SharedRanks.of(given[rows]).best
         answered = (top >= (abstain or 0.0))[question_of]
         held_out, none = self._fitted.held_out, found.none[question_of]
         in_set, none_in_set = above <= held_out.set_limit(coverage), none >= held_out.none_limit(coverage)

@@ -28,7 +28,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
@@ -158,6 +157,8 @@ class LabelDistribution(NamedTuple):
 
 
 def _maximum_likelihood(questions: "_Questions", weights: Tensor, prior: ParameterPrior) -> tuple[float, ...]:
+    from scipy.optimize import minimize  # slow to import, and not needed to rank
+
     mean, std = (torch.tensor(values, dtype=torch.float64) for values in prior)
 
     def objective(values: np.ndarray) -> tuple[float, np.ndarray]:

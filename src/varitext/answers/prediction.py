@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from scipy.special import expit, logit
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from varitext.answers.settings import AnswerSettings
@@ -139,6 +138,8 @@ class Calibration:
         """None if all labels are equal: nothing can be learned from them."""
         if labels.min() == labels.max():
             return None
+        from sklearn.linear_model import LogisticRegression  # slow to import, and not needed to rank
+
         regression = LogisticRegression(C=1.0).fit(log_odds(probability)[:, None], labels)
         scale = max(float(regression.coef_[0, 0]), MIN_SCALE)  # never negative: calibration must not reverse the order
         return cls(scale, float(regression.intercept_[0]))

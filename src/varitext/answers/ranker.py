@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from varitext.answers.baselines import measured_baselines
 from varitext.answers.familiarity import list_statistics
@@ -52,8 +52,10 @@ from varitext.text import Vocabulary
 from varitext.training.optimizer import MakeOptimizer, Optimization
 from varitext.training.settings import Progress
 
+MAX_SHOWN = 400  # characters of a setting: word vectors may have millions
 
-class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+
+class AnswerRanker(AnswerSettings):
     """Rank candidate sentences for a question, with a scikit-learn API.
 
     Parameters
@@ -190,7 +192,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
             A new ranker that shares the network. P(best), P(none) and answer sets are fitted again. After a load the
             questions for that are missing; call `calibrate` to fit them.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         other = copy.copy(self)
         other.counts, other.position, combination = counts, position, None
         if (counts, position) == (self.counts, self.position):
@@ -449,7 +451,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         -------
         float
         """
-        check_is_fitted(self)
+        self._check_fitted()
         thresholds = self.fitted_.joint.thresholds
         if str(precision) not in thresholds:
             raise InputError(f"there is no threshold for {precision}; there are: {', '.join(thresholds) or 'none'}")
@@ -472,7 +474,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         -------
         AnswerSet
         """
-        check_is_fitted(self)
+        self._check_fitted()
         if self.fitted_.held_out is None:
             raise InputError("answer sets need labelled questions: call calibrate(questions) first")
         return answer_set(ranking, self.fitted_.held_out, coverage)
@@ -495,7 +497,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         overwrite : bool, default=False
             Whether to replace an existing model.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         if self.fitted_.stopped == UNTRAINED and self.fitted_.calibrated is None:
             raise InputError(f"{model_name(self.model)} was neither fitted nor calibrated: there is nothing to save")
         save(self, self.fitted_, Path(folder), overwrite)
@@ -549,7 +551,59 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         self.fitted_.first_stage.move_to(device)
         return self
 
+    # The API of a scikit-learn estimator. Its base class takes as long to import as torch, so it is not inherited.
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            No effect: no argument is an estimator.
+
+        Returns
+        -------
+        dict
+        """
+        return {name: getattr(self, name) for name in sorted(field.name for field in dataclasses.fields(self))}
+
+    def set_params(self, **params: Any) -> "AnswerRanker":
+        """Change arguments of the constructor.
+
+        Parameters
+        ----------
+        **params
+            New values by name.
+
+        Returns
+        -------
+        AnswerRanker
+            The ranker itself.
+        """
+        known = self.get_params()
+        if unknown := sorted(params.keys() - known):
+            raise ValueError(f"AnswerRanker has no parameter {unknown[0]!r}; it has: {', '.join(known)}")
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = (one.name for one in dataclasses.fields(self) if getattr(self, one.name) != one.default)
+        return f"AnswerRanker({', '.join(f'{one}={shorten(repr(getattr(self, one)), MAX_SHOWN)}' for one in changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.base import BaseEstimator
+
+        return BaseEstimator().__sklearn_tags__()
+
     # Inside
+
+    def _check_fitted(self) -> None:
+        """Raise scikit-learn's NotFittedError before a fit."""
+        if not hasattr(self, "fitted_"):
+            from sklearn.utils.validation import check_is_fitted
+
+            check_is_fitted(self)
 
     def _take(self, fitted: FittedAnswers) -> None:
         self.fitted_ = fitted
@@ -573,7 +627,7 @@ class AnswerRanker(AnswerSettings, BaseEstimator):  # type: ignore[misc]  # scik
         """Refuse a ranker that needs a fit and has none."""
         if not hasattr(self, "fitted_") and ranks_untrained(self):
             self._take(untrained(self))
-        check_is_fitted(self)
+        self._check_fitted()
         if abstain is not None and not 0 <= abstain <= 1:
             raise InputError(f"abstain is a probability, from 0 to 1, not {abstain}")
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
 from varitext.answers.baselines import Baseline
 from varitext.answers.copies import distinct_candidates
@@ -23,6 +22,7 @@ from varitext.evaluation.calibration import (
     calibration_record,
     no_answer_calibration,
 )
+from varitext.evaluation.columns import SharedRanks
 from varitext.evaluation.conformal import HeldOutQuestions, mass_above
 from varitext.evaluation.posterior_ranks import (
     RankCalibration,
@@ -290,9 +290,9 @@ def _wider(intervals: RankIntervals, scores: np.ndarray, question_of: np.ndarray
     rows = rows_of(question_of)
     for question in np.flatnonzero(weight):
         chosen = rows[question]
-        number, ranks = chosen.stop - chosen.start, [rankdata(-scores[chosen], kind) for kind in ("min", "max")]
-        low[chosen] = np.minimum(low[chosen], ranks[0])
-        high[chosen] = np.maximum(high[chosen], np.minimum(ranks[1] + 1, number))
+        number, ranks = chosen.stop - chosen.start, SharedRanks.of(scores[chosen])
+        low[chosen] = np.minimum(low[chosen], ranks.best)
+        high[chosen] = np.maximum(high[chosen], np.minimum(ranks.worst + 1, number))
         share[chosen] = (1 - weight[question]) * share[chosen] + weight[question] * (1 - 1 / number)
     return RankIntervals(low, high, share)
 
@@ -344,7 +344,7 @@ def _ranked(
     """The candidates of one question, best first; `chosen` are its rows of the posterior and of `known`."""
     right, best, is_known = (values[chosen].tolist() for values in (posterior.right, posterior.best, known))
     low, high, held = (values[chosen].tolist() for values in posterior.intervals)
-    ranks = rankdata(-prediction.probability, "min")
+    ranks = SharedRanks.of(prediction.probability).best
     first_row = np.arange(len(ranks)) if prediction.copy_of is None else prediction.copy_of - chosen.start
     shown = [question.candidates[row] for row in first_row]  # the one that was read
     attention, read = prediction.attention, prediction.read or [None] * len(ranks)

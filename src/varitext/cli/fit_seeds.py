@@ -76,12 +76,12 @@ def seed_folders(folder: Path) -> list[Path]:
 
 def held_out_score(model: "DocumentModel | AnswerRanker") -> float:
     """Perplexity of held-out documents, or MAP on dev questions."""
-    from varitext.documents.model import DocumentModel
+    from varitext.documents.fitting import FittedDocuments
 
-    if isinstance(model, DocumentModel):
-        return model.fitted_.dev_perplexity
-    comparison = model.fitted_.comparison
-    return model.fitted_.dev_map if comparison is None else comparison.ranker
+    fitted = model.fitted_
+    if isinstance(fitted, FittedDocuments):
+        return fitted.dev_perplexity
+    return fitted.dev_map if fitted.comparison is None else fitted.comparison.ranker
 
 
 def seed_scores(scores: dict[int, float], measure: str) -> SeedScores:

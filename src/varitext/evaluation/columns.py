@@ -10,6 +10,7 @@ Moving the last bits of every matrix product on purpose moved the probabilities 
 """
 
 from collections.abc import Sized
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -57,6 +58,18 @@ def same_length(**columns: Sized) -> None:
 
 
 # Ties
+
+
+class SharedRanks(NamedTuple):
+    """The first and the last of the ranks that equal scores share, [P]; 1 is the rank of the highest score."""
+
+    best: np.ndarray
+    worst: np.ndarray
+
+    @classmethod
+    def of(cls, scores: np.ndarray) -> "SharedRanks":
+        rising = np.sort(-scores)
+        return cls(np.searchsorted(rising, -scores) + 1, np.searchsorted(rising, -scores, "right"))
 
 
 TOLERANCE = 1e-5  # relative

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import binom
 
 from varitext.errors import InputError
 
@@ -98,6 +97,8 @@ def abstention_threshold(
 
 def tested_threshold(top: np.ndarray, right: np.ndarray, precision: float, confidence: float) -> float | None:
     """The lowest threshold of the grid that passes, with every stricter one; None if not even the first does."""
+    from scipy.stats import binom  # slow to import, and not needed to rank
+
     found, fewest = None, 2 * math.log(1 - confidence) / math.log(precision)
     for threshold in GRID.tolist():
         answered = top >= threshold

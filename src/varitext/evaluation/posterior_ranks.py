@@ -11,9 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
-from varitext.evaluation.columns import merge_ties
+from varitext.evaluation.columns import SharedRanks, merge_ties
 
 DRAWS = 1000  # of labels, over all samples of h
 MIN_DRAWS, MAX_DRAWN = 200, 200_000  # labels in all, of a question with very many candidates
@@ -96,7 +95,8 @@ def rank_calibration(
 
 def known_ranks(probability: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The ranks under the true labels, [P], which intervals should hold. Equal candidates share the middle rank."""
-    return rankdata(-(labels + 0.5 * merge_ties(probability)), "average")  # 0.5: no probability outweighs a label
+    ranks = SharedRanks.of(labels + 0.5 * merge_ties(probability))  # 0.5: no probability outweighs a label
+    return np.asarray((ranks.best + ranks.worst) / 2)
 
 
 def ranks_in(order: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import scipy.stats
 from numpy.typing import ArrayLike
 
 from varitext.errors import InputError
@@ -77,11 +76,13 @@ def bootstrap_interval(values: ArrayLike, level: float = 0.95, resamples: int = 
 
 def seed_interval(values: ArrayLike, level: float = 0.95) -> Interval:
     """Student's t interval of the mean over seeds, of which there are few: one value per seed."""
+    from scipy.stats import t as student  # slow to import, and not needed to rank
+
     values = np.asarray(values, dtype=float)
     if len(values) < 2:
         raise InputError(f"an interval over seeds needs at least 2 of them, not {len(values)}")
     error = values.std(ddof=1) / len(values) ** 0.5
-    half = float(scipy.stats.t.ppf((1 + level) / 2, len(values) - 1) * error)
+    half = float(student.ppf((1 + level) / 2, len(values) - 1) * error)
     return Interval(float(values.mean()), float(values.mean()) - half, float(values.mean()) + half, level)
 
 

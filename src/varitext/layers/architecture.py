@@ -14,7 +14,8 @@ MAX_SIZE = 10_000_000  # of a number in the architecture
 MAX_UNSTORED = 25_000_000  # numbers of a network that are not stored in its weights: an identity of 5,000 dimensions
 MAX_CALLS = 5_000  # of torch functions while a network is built
 MAX_CALLS_PER_TENSOR = 50  # further calls per tensor of the weights
-SAME_SHAPE = ("normal_", "uniform_", "remainder", "__mod__")  # functions that change only values
+SAME_SHAPE = ("normal_", "uniform_", "add_", "div_", "remainder", "__mod__")  # functions that change only values
+BY_NUMBER = ("mul", "div")  # the same, where the second argument is a number
 
 
 def check_architecture(
@@ -61,6 +62,8 @@ def _without_values(function: Any, args: Any, kwargs: Any) -> Any:
         function, kwargs = torch.zeros, {"dtype": torch.long}
     elif function in (torch.rand, torch.randn):
         function = torch.zeros
+    elif function.__name__ in BY_NUMBER and isinstance(args[1], int | float):
+        return args[0]
     elif function.__name__ in SAME_SHAPE or getattr(function, "__module__", None) == "torch.nn.init":
         return args[0] if args else kwargs["tensor"]
     return kwargs["out"] if "out" in kwargs else function(*args, **kwargs)

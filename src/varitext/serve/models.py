@@ -28,14 +28,15 @@ class ServedModel:
         self.model = model
         self.is_ranker = isinstance(model, AnswerRanker)
         self.queue = BatchQueue(name, model, worker, limits, metrics)
-        self.index = CorpusIndex(None if self.is_ranker else model)
+        self.index = CorpusIndex(None if isinstance(model, AnswerRanker) else model)
         self.map = CorpusMap(self.index, model.seed)
         metrics.queue(name, self.queue.__len__)
 
     def info(self, index: "ServedIndex | None") -> ModelInfo:
         fitted = self.model.fitted_
         if isinstance(self.model, AnswerRanker):
-            name, dimensions = model_name(self.model.model), int(fitted.architecture.get("latent_dim", 0))
+            ranker: AnswerRanker = self.model
+            name, dimensions = model_name(ranker.model), int(fitted.architecture.get("latent_dim", 0))
         else:
             name, dimensions = self.model.fitted_.model, self.model.latent_dim
         corpus = (fitted.corpus or {}).get("name")

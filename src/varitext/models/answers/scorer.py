@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from varitext.corpora.question_answers import QuestionAnswers
@@ -49,6 +47,8 @@ class Regression(NamedTuple):
     @classmethod
     def fit(cls, columns: np.ndarray, labels: np.ndarray) -> "Regression":
         """Fit with the L2 penalty of standardised columns; every value must be known."""
+        from sklearn.linear_model import LogisticRegression  # slow to import, and not needed to rank
+
         fitted = LogisticRegression(C=1.0, max_iter=1000).fit(columns, labels)
         return cls(fitted.coef_[0], float(fitted.intercept_[0]))
 
@@ -66,6 +66,8 @@ def listwise_weights(
     squared distance from the prior, in standardised columns (one strength, or one for each). Questions without a right
     and a wrong answer carry no information.
     """
+    from scipy.optimize import minimize  # slow to import, and not needed to rank
+
     n_right, n = np.bincount(question_of, labels), np.bincount(question_of)
     chosen = ((n_right > 0) & (n_right < n))[question_of]
     if not chosen.any():

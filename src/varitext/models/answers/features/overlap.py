@@ -20,16 +20,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.text import Vocabulary
+from varitext.text.stop_words import stop_words_of
 
 COUNTS = ("word_overlap", "idf_overlap", "word_overlap_all", "idf_overlap_all", "overlap_density")
 PLACE = ("log_position", "log_length")
 COLUMNS = COUNTS + PLACE
-STOP_WORDS = ENGLISH_STOP_WORDS | {"did", "does", "n't", "'s", "'m", "'d", "'re", "'ve", "'ll"}
+STOP_WORDS = stop_words_of("english") | {"did", "does", "n't", "'s", "'m", "'d", "'re", "'ve", "'ll"}
 
 
 class PairFeatures(NamedTuple):
