@@ -284,9 +284,10 @@ class NVDMDCM(DocumentNetwork):
         """The only preset; this model is not in the paper."""
         short = words_per_document < 20  # titles and sentences need more passes
         word_dropout = 0.7 if documents < 5000 and not short else 0.0
+        some_words = {"word_share": 0.3} if short and documents >= 30_000 else {}  # with fewer texts perplexity rises
         schedule = training_schedule(documents, 5e-3, passes=35 if short else 20)
         return Recipe(
-            architecture={"groups": 300, "refinement_steps": 2} | ({"word_share": 0.3} if short else {}),
+            architecture={"groups": 300, "refinement_steps": 2} | some_words,
             training=dataclasses.replace(schedule, kl_warm_up=0.05),
             objective=DocumentObjective(length_exponent=0.3, word_dropout=word_dropout),
         )
