@@ -1,10 +1,13 @@
 """What tests share."""
 
+import gc
 import os
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+gc.disable()  # while tests are collected: to look for garbage among what is imported takes a third of that time
 
 # the first call of a test imports torch, which takes longer than hypothesis' deadline
 hypothesis.settings.register_profile("varitext", deadline=None)
@@ -61,6 +64,12 @@ def data_dir() -> Path:
     if not (folder / "20news").is_dir():
         pytest.skip(f"no corpora in {folder}: set VARITEXT_DATA")
     return folder
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    gc.freeze()  # what is imported stays
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
