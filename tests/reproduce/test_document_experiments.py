@@ -155,7 +155,7 @@ def test_the_map_is_a_figure_of_every_document(small, tmp_path):
 @pytest.mark.parametrize("name", DOCUMENT_MODELS)
 def test_words_given_the_observed_half_are_a_distribution(name):
     """Whatever the model: the probabilities of all words as the one hidden word add up to one."""
-    model = DocumentModel(name, latent_dim=3, epochs=2, threads=1).fit(PARTS["train"])
+    model = DocumentModel(name, latent_dim=3, epochs=2, threads=1, n_topics=3).fit(PARTS["train"])
     observed = PARTS["test"].counts[[0] * len(WORDS)]
     halves = split_words(PARTS["test"].counts)._replace(observed=observed, hidden=scipy.sparse.eye(len(WORDS)).tocsr())
     samples, network = 3, model.fitted_.network
