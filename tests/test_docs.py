@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import inspect
 import io
@@ -189,12 +190,15 @@ def commands() -> list[tuple[str, str]]:
     return [(page, line) for page, line in found if "varitext" in shlex.split(line, comments=True)]
 
 
+every_command = functools.cache(lambda: typer.main.get_command(app))
+
+
 @pytest.mark.parametrize(("page", "line"), commands())
 def test_commands_parse(page, line):
     words = shlex.split(line, comments=True)
     words = words[words.index("varitext") + 1 :]
     words = words[: next((place for place, word in enumerate(words) if word in ("|", ">", "&&", ";")), None)]
-    command = typer.main.get_command(app)
+    command = every_command()
     while hasattr(command, "commands"):
         assert words and words[0] in command.commands, f"{page}: no such command: {line}"
         command, words = command.commands[words[0]], words[1:]
