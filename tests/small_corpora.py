@@ -57,7 +57,7 @@ def vectors_of_minilm(words: tuple[str, ...], dim: int) -> WordVectors:
 
 
 def use_small_documents(monkeypatch: pytest.MonkeyPatch, *modules: object) -> None:
-    """K is 5, also in other modules that make models."""
+    """K is 5 and topics are 3, also in other modules that make models."""
     monkeypatch.setattr(document_fits, "_loaded", lambda corpus, part, data_dir, most: PARTS[part])
     corpora = {
         name: SimpleNamespace(locate=lambda data_dir, name=name: name == NEWSGROUPS) for name in document_fits.CORPORA
@@ -69,4 +69,4 @@ def use_small_documents(monkeypatch: pytest.MonkeyPatch, *modules: object) -> No
 
 
 def small_model(model: str, latent_dim: int, **settings: object) -> DocumentModel:
-    return DocumentModel(model, 5, **settings)
+    return DocumentModel(model, 5, **{"n_topics": 3} | settings)
