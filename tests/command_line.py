@@ -1,6 +1,7 @@
 """The command line, as tests type it."""
 
 import contextlib
+import functools
 import hashlib
 import io
 import os
@@ -15,12 +16,16 @@ from unittest import mock
 
 import pytest
 import torch
+import typer
 
 from varitext.cli import main
 
 COMMAND = Path(sys.executable).with_name("varitext")
 MODEL_FILES = ["config.json", "metrics.jsonl", "vocabulary.txt", "weights.safetensors"]
 TOPIC_FILES = ["cache.safetensors", "topics.json", "topics.safetensors"]  # of models of documents, besides
+
+
+command_of = functools.cache(typer.main.get_command)  # of an app: as long as the shortest commands take
 
 
 class Outcome(NamedTuple):
@@ -35,6 +40,7 @@ def varitext(*arguments: object) -> Outcome:
     typed = ["varitext", *map(str, arguments)]
     with (
         mock.patch.object(sys, "argv", typed),
+        mock.patch.object(typer.main, "get_command", command_of),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         pytest.raises(SystemExit) as ended,

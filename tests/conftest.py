@@ -1,10 +1,13 @@
 """What tests share."""
 
+import gc
 import os
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+gc.disable()  # while tests are collected: to look for garbage among what is imported takes a third of that time
 
 # the first call of a test imports torch, which takes longer than hypothesis' deadline
 hypothesis.settings.register_profile("varitext", deadline=None)
@@ -25,32 +28,39 @@ LONGEST = (  # by processor time; those that wait for others, as servers and clu
     "runtime/test_processes.py",
     "cli/test_cli.py",
     "serve/test_serve_load.py",
-    "models/answers/test_nasm.py",
     "serve/test_serve_page.py",
-    "reproduce/test_experiments.py",
-    "test_examples.py",
-    "documents/test_document_model.py",
-    "corpora/test_shards.py",
-    "answers/test_answer_ranker.py",
-    "lab/test_benchmarking.py",
-    "latent/test_estimators.py",
-    "corpora/test_corpora.py",
-    "documents/test_updating.py",
-    "answers/test_ensemble.py",
-    "serve/test_serve_schema.py",
-    "text/test_text.py",
+    "serve/test_connections.py",
     "lab/test_faults.py",
-    "models/answers/test_minilm.py",
-    "models/documents/test_nvdm.py",
-    "training/test_training.py",
-    "reproduce/test_document_experiments.py",
-    "runtime/test_devices.py",
-    "documents/test_topics.py",
-    "cli/test_answer_cli.py",
+    "reproduce/test_experiments.py",
+    "corpora/test_shards.py",
     "models/test_contract.py",
-    "models/documents/test_rsm.py",
-    "models/documents/test_docnade.py",
+    "answers/test_answer_ranker.py",
+    "corpora/test_corpora.py",
+    "latent/test_estimators.py",
+    "models/answers/test_nasm.py",
+    "test_examples.py",
+    "lab/test_answer_ablations.py",
+    "answers/test_ensemble.py",
+    "documents/test_document_model.py",
+    "cli/test_answer_cli.py",
+    "models/answers/test_minilm.py",
     "serve/test_serve.py",
+    "runtime/test_devices.py",
+    "models/documents/test_rsm.py",
+    "serve/test_serve_schema.py",
+    "documents/test_updating.py",
+    "text/test_segmenters_and_stop_words.py",
+    "documents/test_topics.py",
+    "report/test_report.py",
+    "text/test_text.py",
+    "report/test_report_figures.py",
+    "answers/test_learning.py",
+    "lab/test_document_ablations.py",
+    "models/documents/test_nvdm.py",
+    "corpora/test_question_answers.py",
+    "reproduce/test_document_experiments.py",
+    "models/documents/test_discrete_models.py",
+    "training/test_training.py",
 )
 
 
@@ -61,6 +71,13 @@ def data_dir() -> Path:
     if not (folder / "20news").is_dir():
         pytest.skip(f"no corpora in {folder}: set VARITEXT_DATA")
     return folder
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    gc.freeze()  # what is imported stays
+    gc.set_threshold(20_000)  # not 700: hypothesis listens to every collection
+    gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

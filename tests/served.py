@@ -22,7 +22,7 @@ def texts(n: int = 90, seed: int = 0) -> list[str]:
 
 
 def fitted_news() -> DocumentModel:
-    return DocumentModel(latent_dim=3, epochs=8, threads=1).fit(texts())
+    return DocumentModel(latent_dim=3, epochs=8, threads=1, n_topics=3).fit(texts())
 
 
 def fitted_ranker() -> AnswerRanker:

@@ -9,7 +9,7 @@ from varitext.corpora.prepare import prepare
 from varitext.corpora.shards import ShardSizes
 from varitext.text import Vocabulary, VocabularyRules
 
-SMALL = {"latent_dim": 4, "epochs": 3, "batch_size": 32, "learning_rate": 5e-3, "threads": 1}
+SMALL = {"latent_dim": 4, "epochs": 3, "batch_size": 32, "learning_rate": 5e-3, "threads": 1, "n_topics": 4}
 EVERY_WORD = VocabularyRules(minimum_documents=1, maximum_document_share=1.0, stop_words="none")
 
 

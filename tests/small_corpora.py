@@ -1,5 +1,6 @@
 """The corpora of experiments, replaced by small ones; everything else is real."""
 
+from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,9 @@ from synthetic import topic_documents
 from varitext import DocumentModel
 from varitext.corpora.documents import Documents
 from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers
+from varitext.corpora.word_vectors import WordVectors
+from varitext.models.answers import vocabulary
+from varitext.models.answers.vocabulary import minilm_vectors
 from varitext.reproduce import answer_fits, document_fits, table1b, table2
 from varitext.reproduce.document_fits import NEWSGROUPS
 from varitext.text import Vocabulary
@@ -42,11 +46,18 @@ def use_small_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     parts = {"train": questions(30, 0), "dev": questions(10, 1), "test": questions(15, 2)}
     parts["train-all"] = parts["train"]
     monkeypatch.setattr(answer_fits, "load_questions", lambda corpus, part, data_dir=None: parts[part])
+    monkeypatch.setattr(vocabulary, "minilm_vectors", lambda words, dim: vectors_of_minilm(tuple(words), dim))
     monkeypatch.delenv("VARITEXT_DATA", raising=False)
 
 
+@cache
+def vectors_of_minilm(words: tuple[str, ...], dim: int) -> WordVectors:
+    """Once for all models that learn from the same questions: half of the time of a fit."""
+    return minilm_vectors(words, dim)
+
+
 def use_small_documents(monkeypatch: pytest.MonkeyPatch, *modules: object) -> None:
-    """K is 5, also in other modules that make models."""
+    """K is 5 and topics are 3, also in other modules that make models."""
     monkeypatch.setattr(document_fits, "_loaded", lambda corpus, part, data_dir, most: PARTS[part])
     corpora = {
         name: SimpleNamespace(locate=lambda data_dir, name=name: name == NEWSGROUPS) for name in document_fits.CORPORA
@@ -58,4 +69,4 @@ def use_small_documents(monkeypatch: pytest.MonkeyPatch, *modules: object) -> No
 
 
 def small_model(model: str, latent_dim: int, **settings: object) -> DocumentModel:
-    return DocumentModel(model, 5, **settings)
+    return DocumentModel(model, 5, **{"n_topics": 3} | settings)

@@ -16,7 +16,7 @@ from unittest import mock
 
 import pytest
 import torch
-import typer
+from command_line import command_of
 from typer.testing import CliRunner
 
 from varitext.cli import app
@@ -194,7 +194,7 @@ def test_commands_parse(page, line):
     words = shlex.split(line, comments=True)
     words = words[words.index("varitext") + 1 :]
     words = words[: next((place for place, word in enumerate(words) if word in ("|", ">", "&&", ";")), None)]
-    command = typer.main.get_command(app)
+    command = command_of(app)
     while hasattr(command, "commands"):
         assert words and words[0] in command.commands, f"{page}: no such command: {line}"
         command, words = command.commands[words[0]], words[1:]

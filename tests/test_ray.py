@@ -35,7 +35,7 @@ from varitext.runtime.processes import present_world  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own, about its future
 DOCUMENTS = 200
 TRAINING = ("--epochs", 12, "--batch-size", 32, "--learning-rate", 0.005, "--threads", 1)
-OPTIONS = ("--model", "nvdm", "--latent-dim", 4, *TRAINING)
+OPTIONS = ("--model", "nvdm", "--latent-dim", 4, "--topics", 4, *TRAINING)
 
 
 @pytest.fixture(scope="module")

@@ -40,7 +40,7 @@ from varitext.documents.model import DocumentModel
 from varitext.models.documents.nvdm import NVDM
 
 LEARNS = ("--epochs", 10, "--learning-rate", 0.02)
-SMALL = ("--latent-dim", 4, "--threads", 1, "--batch-size", 32)
+SMALL = ("--latent-dim", 4, "--threads", 1, "--batch-size", 32, "--topics", 4)
 EVALUATE_KEYS = {
     *("per_document_perplexity", "corpus_perplexity", "iwae_per_document_perplexity"),
     *("unigram_per_document_perplexity", "kl_per_word", "n_documents", "n_tokens", "n_samples"),
@@ -1018,25 +1018,30 @@ def test_similar_words(fitted):
     assert varitext("similar", fitted, "--word", "KAN", "-n", 3).out.split()[1::2] == [e["word"] for e in found]
 
 
-@pytest.mark.parametrize(
-    ("command", "slow"),
-    [
-        (("topics",), "torch"),
-        (("similar", "--word", "kan"), "torch"),
-        (("similar", "--text", "kan"), "torch._dynamo"),  # two seconds more
-    ],
-)
-def test_what_needs_no_network_imports_no_torch(fitted, command, slow):
-    name, *rest = command
+def imported_after(module: str, *commands: tuple[object, ...]) -> list[bool]:
+    """Whether the module is there after each of the commands, in one new process."""
     code = f"""import sys
-sys.argv = ["varitext", {name!r}, {str(fitted)!r}, *{rest!r}]
 from varitext.cli import main
-try:
-    main()
-finally:
-    sys.exit({slow!r} in sys.modules)
+for typed in {[[str(one) for one in command] for command in commands]!r}:
+    sys.argv = ["varitext", *typed]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code
+    print({module!r} in sys.modules, file=sys.stderr)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return [line == "True" for line in run.stderr.splitlines() if line in ("True", "False")]
+
+
+def test_what_needs_no_network_imports_no_torch(fitted):
+    assert imported_after("torch", ("similar", fitted, "--word", "kan")) == [False]
+
+
+def test_neither_a_search_nor_a_fit_imports_torchs_compiler(fitted, divided, tmp_path):
+    """Two seconds more."""
+    fit = ("fit", divided, "--out", tmp_path / "model", "--epochs", 1, *SMALL)
+    assert imported_after("torch._dynamo", ("similar", fitted, "--text", "kan"), fit) == [False] * 2
 
 
 def test_similar_documents(fitted, divided, tmp_path):

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from varitext import DocumentModel, InputError
 
 TEXTS = ["orbit moon rocket launch", "goal match team ball", "bread oven flour yeast"] * 12
-SMALL = {"latent_dim": 2, "epochs": 1, "threads": 1}
+SMALL = {"latent_dim": 2, "epochs": 1, "threads": 1, "n_topics": 2}
 
 
 def words_of(text: str) -> list[str]:
@@ -134,14 +134,14 @@ def test_copies_count_once_and_sizes_count_all():
     texts = [" ".join(rng.choice(words, 12)) for _ in range(120)]
     given = [*texts, *texts[:30], "", texts[5].upper() + "!"]
     with pytest.warns(UserWarning, match="1 empty document"):
-        model = DocumentModel(**SMALL, n_topics=2).fit(given)
+        model = DocumentModel(**SMALL).fit(given)
     fitted = model.fitted_
     assert fitted.n_training_documents + fitted.n_dev_documents == 120 and "once: 31" in fitted.notes[-1]
     assert sum(topic.documents for topic in model.topics()) == 151
     every = [one for topic in model.topics() for one in topic.typical]
     assert all(given[one.row].startswith(one.text[:20]) for one in every)
     with pytest.warns(UserWarning, match="1 empty document"):
-        kept = DocumentModel(**SMALL, n_topics=2, keep_duplicates=True).fit(given).fitted_
+        kept = DocumentModel(**SMALL, keep_duplicates=True).fit(given).fitted_
     assert kept.n_training_documents + kept.n_dev_documents == 151
 
 
@@ -163,7 +163,7 @@ def test_passages_of_a_document_share_its_words():
 
 
 def test_words_of_a_pipeline_are_named_after_the_fit():
-    pipeline = make_pipeline(CountVectorizer(), DocumentModel(**SMALL, n_topics=2)).fit(TEXTS)
+    pipeline = make_pipeline(CountVectorizer(), DocumentModel(**SMALL)).fit(TEXTS)
     pipeline[-1].name_words(pipeline[:-1].get_feature_names_out())
     assert "moon" in pipeline[-1].fitted_.vocabulary.words
     assert {word for topic in pipeline[-1].topics() for word in topic.words} <= set(

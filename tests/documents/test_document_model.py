@@ -26,7 +26,7 @@ from varitext.text import Vocabulary, VocabularyRules
 
 COUNTS = topic_documents()
 FOLDER_V1 = Path(__file__).parent / "folder_v1"
-SMALL = {"latent_dim": 4, "epochs": 8, "batch_size": 32, "learning_rate": 5e-3, "threads": 1}
+SMALL = {"latent_dim": 4, "epochs": 8, "batch_size": 32, "learning_rate": 5e-3, "threads": 1, "n_topics": 2}
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from varitext.models.documents.base import DocumentObjective
 from varitext.training.settings import TrainingSettings
 
 COUNTS = topic_documents(documents=60, words=24, topics=3, length=15)
-SMALL = {"latent_dim": 3, "epochs": 2, "threads": 1}
+SMALL = {"latent_dim": 3, "epochs": 2, "threads": 1, "n_topics": 3}
 # KL of each dimension: 0.5, 0.02 and 0 nats; one above and two below a floor of 0.1
 Q = DiagonalGaussian(torch.tensor([[1.0, 0.2, 0.0]]).double(), torch.zeros(1, 3).double())
 

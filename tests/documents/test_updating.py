@@ -24,7 +24,7 @@ from varitext.models.documents import DOCUMENT_MODELS, model_class
 from varitext.models.documents.base import procrustes
 from varitext.text import VocabularyRules
 
-SMALL = {"latent_dim": 3, "epochs": 12, "threads": 1}
+SMALL = {"latent_dim": 3, "epochs": 12, "threads": 1, "n_topics": 3}
 COUNTS = topic_documents(200, 40, 4, 30)
 MORE = topic_documents(150, 40, 4, 30, seed=1)
 GRADIENTS = [name for name in DOCUMENT_MODELS if name != "lda"]
@@ -137,7 +137,7 @@ def test_a_network_without_a_place_for_each_word_cannot_grow():
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_every_model_goes_on_and_keeps_its_topics(name, tmp_path):
-    model = DocumentModel(name, 3, epochs=4, threads=1).fit(COUNTS)
+    model = DocumentModel(name, 3, epochs=4, threads=1, n_topics=3).fit(COUNTS)
     before = a_copy(model)
     model.partial_fit(MORE)
     update = model.fitted_.updates[-1]

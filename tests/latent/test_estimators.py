@@ -4,7 +4,9 @@ Each test model hands out its parameters once per example, so that one backward 
 gives many independent draws of the gradient, with their standard error.
 """
 
+import copy
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -140,8 +142,25 @@ def of_inference(gradient: Tensor, model: Tiny) -> Tensor:
     return gradient[..., : model.inference.numel() + model.inference_bias.numel()]
 
 
-def trained_nvil(model: Tiny) -> NVIL:
+def model_of(kind: str, state: str) -> Tiny:
+    """ "untrained" or "fitted"."""
+    model = Tiny(kind)
+    optimizer = torch.optim.Adam(model.parameters(), 0.02)
+    for _ in range(50 if state == "fitted" else 0):
+        optimizer.zero_grad()
+        (-Exact()(model, DOCUMENTS).surrogate.mean()).backward()
+        optimizer.step()
+    return model
+
+
+def trained_nvil(kind: str = "bernoulli", state: str = "untrained") -> NVIL:
     """With a learned baseline and moving averages that have moved; in evaluation, they stay."""
+    return copy.deepcopy(_trained_nvil(kind, state))
+
+
+@cache
+def _trained_nvil(kind: str, state: str) -> NVIL:
+    model = model_of(kind, state)
     torch.manual_seed(1)
     estimator = NVIL(baseline_dim=5, hidden_dim=20).double()
     optimizer = torch.optim.Adam(estimator.parameters(), 0.02)
@@ -149,7 +168,6 @@ def trained_nvil(model: Tiny) -> NVIL:
         optimizer.zero_grad()
         (-estimator(model, DOCUMENTS.repeat(20, 1)).surrogate.mean()).backward()
         optimizer.step()
-    model.zero_grad()
     return estimator.eval()
 
 
@@ -199,7 +217,7 @@ def test_the_mean_gradient_is_that_by_enumeration(kind, kl_weight, name):
         pytest.skip("it is for Bernoulli latents")
     model = Tiny(kind)
     others = {"score_function": ScoreFunction, "leave_one_out": LeaveOneOut, "local_expectation": LocalExpectation}
-    estimator = others.get(name, lambda: trained_nvil(model))()
+    estimator = others.get(name, lambda: trained_nvil(kind))()
     for samples in (2, 4) if name == "leave_one_out" else (1, 3):
         assert deviation(estimator, model, kl_weight, samples, 1 / q_scale(estimator)).max() < LIMIT
 
@@ -210,8 +228,7 @@ def test_the_comparison_sees_a_wrong_gradient(kind):
 
 
 def test_nvil_divides_by_the_spread_of_the_signal_and_never_by_less_than_one():
-    model = Tiny()
-    estimator = trained_nvil(model)
+    model, estimator = Tiny(), trained_nvil()
     for variance, divisor in ((0.0, 1.0), (0.25, 1.0), (9.0, 3.0)):
         estimator.variance.fill_(variance)
         assert deviation(estimator, model, 1.0, 1, 1 / divisor).max() < LIMIT
@@ -244,18 +261,8 @@ def variance_of_inference(estimator, model: Tiny, samples: int) -> float:
     return float(found.var(1).sum(-1).mean())
 
 
-def fitted(model: Tiny) -> Tiny:
-    optimizer = torch.optim.Adam(model.parameters(), 0.02)
-    for _ in range(50):
-        optimizer.zero_grad()
-        (-Exact()(model, DOCUMENTS).surrogate.mean()).backward()
-        optimizer.step()
-    return model
-
-
 def variances(kind: str, state: str) -> dict[str, float]:
-    model = fitted(Tiny(kind)) if state == "fitted" else Tiny(kind)
-    nvil = trained_nvil(model)
+    model, nvil = model_of(kind, state), trained_nvil(kind, state)
     local = {} if kind == "categorical" else {"local": variance_of_inference(LocalExpectation(), model, 1)}
     return local | {
         "plain, 1 draw": variance_of_inference(ScoreFunction(), model, 1),
@@ -378,7 +385,7 @@ def test_surrogate_has_the_weighted_bounds_value_and_reports_have_the_full_kl(na
 @pytest.mark.parametrize("name", ["leave_one_out", "nvil", "exact"])
 def test_what_else_is_in_the_batch_does_not_matter(kind, name, monkeypatch):
     model = Tiny(kind)
-    estimator = trained_nvil(model) if name == "nvil" else choose_estimator(name)
+    estimator = trained_nvil(kind) if name == "nvil" else choose_estimator(name)
     h = draw(model, DOCUMENTS, 4).h
     monkeypatch.setattr(Bernoullis, "sample", lambda self, samples: h[:samples, -len(self.logits) :])
     monkeypatch.setattr(Categoricals, "sample", lambda self, samples: h[:samples, -len(self.logits) :])
@@ -391,7 +398,7 @@ def test_what_else_is_in_the_batch_does_not_matter(kind, name, monkeypatch):
 
 def test_averages_and_baseline_survive_a_state_dict():
     model = Tiny()
-    first, second = trained_nvil(model), NVIL(baseline_dim=5, hidden_dim=20).double().eval()
+    first, second = trained_nvil(), NVIL(baseline_dim=5, hidden_dim=20).double().eval()
     assert {"centre", "variance", "started", "baseline.0.weight"} <= set(first.state_dict())
     second.load_state_dict(safetensors.torch.load(safetensors.torch.save(first.state_dict())))
     found = []
@@ -412,8 +419,7 @@ def test_averages_follow_the_published_rule_and_stand_still_in_evaluation():
 
 
 def test_the_baseline_learns_the_signal_and_touches_nothing_else():
-    model = Tiny()
-    estimator = trained_nvil(model)
+    model, estimator = Tiny(), trained_nvil()
     predicted = (estimator.baseline(DOCUMENTS) + estimator.centre) * DOCUMENTS.sum(1)
     bound = Exact()(model, DOCUMENTS).bound.elbo
     assert (predicted - bound).abs().max() < 0.35 * bound.std()

@@ -151,7 +151,7 @@ def test_the_generative_models_gradient_is_the_slope_of_the_bound(name):
     [("nvdm", "dreg"), ("nvdm", "importance_weighted"), ("nvdm_dcm", "dreg"), ("nvdm_gsm", "dreg"), ("sbn", "vimco")],
 )
 def test_document_models_learn_with_it(name, estimator, tmp_path):
-    settings = {"latent_dim": 3, "epochs": 12, "learning_rate": 2e-2, "threads": 1, "samples": 4}
+    settings = {"latent_dim": 3, "epochs": 12, "learning_rate": 2e-2, "threads": 1, "samples": 4, "n_topics": 3}
     updates = "alternating" if estimator == "importance_weighted" else "joint"  # h then needs no gradient at times
     model = DocumentModel(name, estimator=estimator, updates=updates, **settings).fit(COUNTS)
     history = model.fitted_.history

@@ -265,7 +265,7 @@ def test_a_small_vocabulary_has_the_full_softmax_unless_asked_otherwise():
 def test_a_model_learns_with_it_as_well_as_without(monkeypatch, tmp_path):
     monkeypatch.setattr(nvdm, "sample_words", lambda logs: sample_words(logs, 10, 90))
     train, test = topic_documents(400, words=120), topic_documents(200, words=120, seed=1)
-    settings = {"latent_dim": 4, "epochs": 25, "learning_rate": 5e-3, "batch_size": 64, "threads": 1}
+    settings = {"latent_dim": 4, "epochs": 25, "learning_rate": 5e-3, "batch_size": 64, "threads": 1, "n_topics": 4}
     sampled = DocumentModel(softmax="sampled", **settings).fit(train)
     full = DocumentModel(softmax="full", **settings).fit(train)
     assert sampled.perplexity(test) == pytest.approx(full.perplexity(test), rel=0.05)

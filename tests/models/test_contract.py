@@ -59,7 +59,7 @@ def short_encoder():
 
 def fit_documents(name: str) -> DocumentModel:
     pytest.importorskip(NEEDS.get(name, "torch"))
-    return DocumentModel(name, latent_dim=3, epochs=4, threads=1).fit(COUNTS)
+    return DocumentModel(name, latent_dim=3, epochs=4, threads=1, n_topics=3).fit(COUNTS)
 
 
 def fit_answers(name: str) -> AnswerRanker:

@@ -177,7 +177,7 @@ def test_every_model_of_documents_has_a_report(name, tmp_path):
     if name == "lda":
         pytest.importorskip("tomotopy")
     documents = corpus(40, tuple(f"word{number}" for number in range(20)))
-    fitted = DocumentModel(name, latent_dim=3, epochs=2, batch_size=64, threads=1).fit(documents)
+    fitted = DocumentModel(name, latent_dim=3, epochs=2, batch_size=64, threads=1, n_topics=3).fit(documents)
     page = write_small(fitted, documents, tmp_path / "report.html", labels=["odd", "even"] * 20, folder=tmp_path)
     headings = ("Document map", "Topics", "Example documents", "Evaluation", "Training", "Latent dimensions")
     places = [page.text.index(heading) for heading in headings]

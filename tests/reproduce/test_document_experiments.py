@@ -29,12 +29,18 @@ def small(monkeypatch):
     use_small_documents(monkeypatch)
 
 
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Where the experiments keep fitted models for each other."""
+    return tmp_path_factory.mktemp("models")
+
+
 # From fit to table
 
 
 @pytest.mark.parametrize("name", ["table1a", "table1b", "table2"])
-def test_experiments_run_from_fit_to_table(name, small, tmp_path):
-    plan = Plan(quick=True, models=tmp_path / "models", threads=1)
+def test_experiments_run_from_fit_to_table(name, small, tmp_path, models):
+    plan = Plan(quick=True, models=models, threads=1)
     table = reproduce(experiment_named(name), plan, tmp_path, lambda _: None)
     rows = [line for line in table.splitlines() if line.startswith("|")]
     assert len(rows) > 3 and "nan" not in table
@@ -139,8 +145,8 @@ def test_neighbour_accuracy_by_hand():
     assert tsne.neighbour_accuracy(points, names, "euclidean", 4) == pytest.approx(2 / 5)
 
 
-def test_the_map_is_a_figure_of_every_document(small, tmp_path):
-    plan = Plan(quick=True, models=tmp_path / "models", threads=1)
+def test_the_map_is_a_figure_of_every_document(small, tmp_path, models):
+    plan = Plan(quick=True, models=models, threads=1)
     reproduce(experiment_named("tsne"), plan, tmp_path, lambda _: None)
     drawn = ElementTree.parse(tmp_path / "tsne-quick.svg").getroot()
     paths = drawn.findall(".//{http://www.w3.org/2000/svg}path")
@@ -155,7 +161,7 @@ def test_the_map_is_a_figure_of_every_document(small, tmp_path):
 @pytest.mark.parametrize("name", DOCUMENT_MODELS)
 def test_words_given_the_observed_half_are_a_distribution(name):
     """Whatever the model: the probabilities of all words as the one hidden word add up to one."""
-    model = DocumentModel(name, latent_dim=3, epochs=2, threads=1).fit(PARTS["train"])
+    model = DocumentModel(name, latent_dim=3, epochs=2, threads=1, n_topics=3).fit(PARTS["train"])
     observed = PARTS["test"].counts[[0] * len(WORDS)]
     halves = split_words(PARTS["test"].counts)._replace(observed=observed, hidden=scipy.sparse.eye(len(WORDS)).tocsr())
     samples, network = 3, model.fitted_.network

@@ -19,6 +19,12 @@ def small(monkeypatch):
     use_small_questions(monkeypatch)
 
 
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Where the experiments keep fitted models for each other."""
+    return tmp_path_factory.mktemp("models")
+
+
 def counting_experiment(measured: list[int]) -> Experiment:
     def runs(plan):
         for seed in plan.seeds_or(3):
@@ -73,8 +79,8 @@ def test_every_experiment_says_what_it_is():
 @pytest.mark.parametrize(
     "name", ["table4", "map-by-samples", "question-types", "complexity", "attention", "hinton", "overfitting"]
 )
-def test_experiments_run_from_fit_to_table(name, small, tmp_path):
-    plan = Plan(quick=True, models=tmp_path / "models", threads=1)
+def test_experiments_run_from_fit_to_table(name, small, tmp_path, models):
+    plan = Plan(quick=True, models=models, threads=1)
     table = reproduce(experiment_named(name), plan, tmp_path, lambda _: None)
     rows = [line for line in table.splitlines() if line.startswith("|")]
     assert len(rows) > 3 and "nan" not in table

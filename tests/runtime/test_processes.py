@@ -35,7 +35,7 @@ COUNTS = topic_documents(documents=97, words=24, topics=3, length=15)  # 77 to l
 SETTINGS = TrainingSettings(epochs=3, batch_size=19, learning_rate=5e-3, samples=2, rounds_per_epoch=2)
 ROUNDING = 2e-4  # of the largest weight: sums of float32 in another order, through a dozen updates of Adam
 TRAINING = ("--epochs", 30, "--batch-size", 33, "--learning-rate", 0.005, "--threads", 1)
-OPTIONS = ("--model", "nvdm", "--latent-dim", 4, *TRAINING)
+OPTIONS = ("--model", "nvdm", "--latent-dim", 4, "--topics", 4, *TRAINING)
 
 
 def trained(world: World, name: str, architecture: dict, changes: dict, progress: Progress | None = None) -> Trainer:

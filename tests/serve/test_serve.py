@@ -631,7 +631,7 @@ from varitext.corpora import load_documents
 from varitext.documents.model import DocumentModel
 from varitext.serve.application import create_application
 
-model = DocumentModel(latent_dim=3, epochs=2, threads=1).fit(load_documents(sys.argv[1], "all"))
+model = DocumentModel(latent_dim=3, epochs=2, threads=1, n_topics=3).fit(load_documents(sys.argv[1], "all"))
 with TestClient(create_application({{"mine": model}}), base_url="http://127.0.0.1") as client:
     assert client.get("/").status_code == 200
     asked = {{"text": "moon orbit", "n": 1}}

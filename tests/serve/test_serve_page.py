@@ -44,7 +44,7 @@ def address(tmp_path_factory) -> Iterator[str]:
     rows = [{"text": f"{text} {MARKUP} {HOSTILE}", "label": f"{MARKUP}{n % 3}"} for n, text in enumerate(texts())]
     (folder / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     corpus = load_documents(folder / "mine.jsonl", "all")
-    DocumentModel(latent_dim=3, epochs=4, threads=1).fit(corpus).save(folder / FOLDER)
+    DocumentModel(latent_dim=3, epochs=4, threads=1, n_topics=3).fit(corpus).save(folder / FOLDER)
     fitted_ranker().save(folder / "answers")
     words = Vocabulary((MARKUP, HOSTILE, "orbit"))
     counts = np.random.default_rng(0).integers(1, 5, (40, 3))

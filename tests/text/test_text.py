@@ -176,7 +176,7 @@ def test_two_cores_give_what_one_gives(vocabulary, rules, monkeypatch):
     monkeypatch.setattr(counting, "TRANSFER_SIZE", 1 << 18)
     monkeypatch.setattr(counting, "CHUNK_SIZE", 1 << 18)
     generator = np.random.default_rng(0)
-    letters = ["".join(generator.choice(list("abcdefg"), size)) for size in generator.integers(1, 14, 3000)]
+    letters = np.array(["".join(generator.choice(list("abcdefg"), size)) for size in generator.integers(1, 14, 3000)])
     texts = [" ".join(generator.choice(letters, 60)) + (" école" if n % 7 == 0 else "") for n in range(6000)]
     one = count_texts(texts, rules, vocabulary, processes=1)
     two = count_texts(iter(texts), rules, vocabulary, processes=2)

@@ -425,7 +425,8 @@ class AnswerTask:
 
 @for_every_model
 def test_a_task_with_a_known_answer_is_learned(name):
-    settings = TrainingSettings(epochs=25, batch_size=40, learning_rate=2e-2, patience=50)
+    epochs = 25 if name == "nasm_question" else 10
+    settings = TrainingSettings(epochs=epochs, batch_size=40, learning_rate=2e-2, patience=50)
     task = AnswerTask(made_up(200, seed=5), made_up(40, seed=6), settings)
     model = built(name, embedding_dim=16, hidden_dim=16, layers=1, dropout=0.1)
     state = Trainer(model, task, settings).train()

@@ -27,7 +27,7 @@ from varitext.models.documents.nvdm_gsm import GSM, PRIOR_WORDS, cluster_topics
 
 COUNTS = topic_documents(200)
 NAMES = ("sbn", "fdarn", "nvdm_categorical", "nvdm_gsm")
-SMALL = {"latent_dim": 4, "epochs": 6, "batch_size": 32, "learning_rate": 2e-2, "threads": 1}
+SMALL = {"latent_dim": 4, "epochs": 6, "batch_size": 32, "learning_rate": 2e-2, "threads": 1, "n_topics": 4}
 SOME = topic_documents(8, 12, 3, 9)
 WITH_EMPTY = scipy.sparse.vstack([SOME, SOME[:1] * 0]).tocsr()
 
@@ -173,7 +173,7 @@ def test_softmax_shares_explain_the_words():
 def test_topics_of_gsm_do_not_collapse(inference):
     """Ten topics of equal size: each is found, and used by its documents alone."""
     counts, network = topic_documents(600, 60, 10, 30), {"inference": inference}
-    model = DocumentModel("nvdm_gsm", latent_dim=10, network=network, epochs=15, threads=1).fit(counts)
+    model = DocumentModel("nvdm_gsm", latent_dim=10, network=network, epochs=15, threads=1, n_topics=4).fit(counts)
     shares = model.transform(counts)
     truth = np.random.default_rng(0).integers(10, size=600)  # as drawn there
     used = shares.argmax(1)

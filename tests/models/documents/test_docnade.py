@@ -115,7 +115,7 @@ def test_a_round_is_chosen_by_an_estimate_of_the_same_value():
 
 
 def test_it_learns_and_is_kept(tmp_path):
-    model = DocumentModel("docnade", 4, epochs=25, learning_rate=2e-2, threads=1).fit(topic_documents(400))
+    model = DocumentModel("docnade", 4, epochs=25, learning_rate=2e-2, threads=1, n_topics=4).fit(topic_documents(400))
     held_out = topic_documents(100, seed=1)
     record = model.perplexity_record(held_out)
     assert (record.kind, record.kl_per_document, record.n_samples) == ("exact", 0, 4)

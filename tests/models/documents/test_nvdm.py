@@ -178,7 +178,7 @@ def test_recipes_fit_any_size_of_corpus(documents):
 def test_both_presets_learn_with_both_kinds_of_updates(preset, updates):
     counts = topic_documents(400)
     settings = {"preset": preset, "updates": updates, "epochs": 25, "learning_rate": 5e-3, "threads": 1}
-    model = DocumentModel("nvdm", latent_dim=4, **settings)
+    model = DocumentModel("nvdm", latent_dim=4, n_topics=4, **settings)
     record = model.fit(counts).perplexity_record(topic_documents(200, seed=1))
     assert record.ratio_to_unigram < 0.75
 

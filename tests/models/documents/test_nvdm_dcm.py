@@ -160,7 +160,7 @@ def bursty_documents(documents: int = 400, words: int = 40) -> scipy.sparse.csr_
 
 def test_where_words_come_in_bursts_it_beats_the_multinomial():
     counts = bursty_documents()
-    settings = {"latent_dim": 3, "epochs": 12, "threads": 1}
+    settings = {"latent_dim": 3, "epochs": 12, "threads": 1, "n_topics": 3}
     bursts, none = (DocumentModel(name, **settings).fit(counts[:300]) for name in ("nvdm_dcm", "nvdm"))
     found, plain = (model.perplexity_record(counts[300:]) for model in (bursts, none))
     assert found.per_document_perplexity < 0.8 * plain.per_document_perplexity

@@ -286,7 +286,7 @@ def test_gibbs_sampling_has_the_models_distribution():
 
 
 def test_it_learns_and_is_evaluated():
-    model = DocumentModel("rsm", 4, epochs=15, learning_rate=2e-2, threads=1).fit(topic_documents(400))
+    model = DocumentModel("rsm", 4, epochs=15, learning_rate=2e-2, threads=1, n_topics=4).fit(topic_documents(400))
     held_out = topic_documents(100, seed=1)
     record = model.perplexity_record(held_out)
     assert (record.kind, record.n_samples) == ("estimate", 200) and "annealed importance sampling" in record.figure

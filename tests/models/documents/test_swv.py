@@ -80,7 +80,7 @@ def test_its_bound_lies_below_the_evidence():
 
 
 def test_it_learns():
-    model = DocumentModel("swv", 4, epochs=15, learning_rate=2e-2, threads=1).fit(topic_documents(400))
+    model = DocumentModel("swv", 4, epochs=15, learning_rate=2e-2, threads=1, n_topics=4).fit(topic_documents(400))
     held_out = topic_documents(100, seed=1)
     record = model.perplexity_record(held_out)
     assert record.kind == "bound" and "most probable h" in record.figure
