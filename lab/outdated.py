@@ -20,16 +20,18 @@ from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.reproduce.engine import name_of, read_records
 
-# modules that cannot change a value: they read, write, count seconds or report progress
+# modules that cannot change a value: they read, write, count seconds, report progress or load the compiled library
 WITHOUT_EFFECT = (
     *("errors", "files", "records", "paper", "loading", "store", "training.progress", "training.checkpoint"),
     *("runtime.interruption", "runtime.memory", "reproduce", "reproduce.engine", "reproduce.provenance", "cli"),
+    "compiled",
 )
 HOMES = {name: entry.home.partition(":")[0] for name, entry in (*DOCUMENT_MODELS.items(), *ANSWER_MODELS.items())}
 COMPILED = ROOT / "src/varitext/compiled"
+IN_C = ("kernels.c", "kernels.h")
 SOURCES = {  # of the compiled library, by the module through which they are called
-    "varitext.compiled": ("kernels.c", "kernels.h"),
-    "varitext.compiled.documents": ("model.c", "model.h", "training.c", "inference.c", "products.c"),
+    "varitext.compiled.dcm": IN_C,
+    "varitext.compiled.documents": (*IN_C, "model.c", "model.h", "training.c", "inference.c", "products.c"),
     "varitext.compiled.words": ("word_counts.c",),
 }
 DEFAULTS = {"nvdm_dcm", "nvdm", "compare"}  # models that a fit takes if none is named

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from varitext import compiled
 from varitext.batches.counts import CountBatch
+from varitext.compiled import dcm as compiled_dcm
 from varitext.layers import curvature, dcm
 from varitext.layers.dcm import LOG_MASS_RANGE, effective_counts
 from varitext.layers.grouped_counts import GroupedCounts, WordGroups
@@ -115,7 +116,7 @@ def test_groups_are_counted_as_in_torch(documents, words, groups, seed):
 def test_masses_are_held_within_their_range_and_what_is_no_number_stays_none():
     counts, arrays = counted(5, 4, 2), counted(5, 4, 2).arrays
     logits = torch.tensor([-1e30, 1e30, math.nan, 0.5])[:, None].expand(4, len(counts.batch)).contiguous()
-    compiled.dcm(logits, torch.ones(2), LOG_MASS_RANGE, arrays, gradient=False)
+    compiled_dcm.likelihood(logits, torch.ones(2), LOG_MASS_RANGE, arrays, gradient=False)
     expected = torch.tensor([math.exp(-60), math.exp(30), math.nan, math.exp(0.5)])
     torch.testing.assert_close(logits[:, 0], expected, rtol=5e-6, atol=0, equal_nan=True)
 
@@ -126,7 +127,9 @@ def test_products_of_many_masses_stay_numbers(logit):
     """A thousand words, each at an end of the range: their product is far beyond what a number can hold."""
     counts = CountBatch.from_rows(scipy.sparse.csr_matrix(np.ones((1, 1000), np.float32)))
     arrays = GroupedCounts(counts, WordGroups.of(torch.arange(1000) % 500, 500)).arrays
-    found = compiled.dcm(torch.full((1000, 1), logit), torch.ones(500), LOG_MASS_RANGE, arrays, gradient=False)
+    found = compiled_dcm.likelihood(
+        torch.full((1000, 1), logit), torch.ones(500), LOG_MASS_RANGE, arrays, gradient=False
+    )
     groups = GroupedCounts(_double(counts), WordGroups.of(torch.arange(1000) % 500, 500))
     one = torch.ones(1, 1, dtype=torch.double)
     expected = dcm.value_of(torch.full((1000, 1), logit).double(), one, torch.zeros(500).double(), groups)
@@ -140,7 +143,7 @@ def test_powers_are_exact_to_rounding(exponents):
     counts = counted(len(exponents), 2, 1)
     logits = torch.tensor([exponents] * 2)
     masses = logits.clone()
-    compiled.dcm(masses, torch.ones(1), LOG_MASS_RANGE, counts.arrays, gradient=False)
+    compiled_dcm.likelihood(masses, torch.ones(1), LOG_MASS_RANGE, counts.arrays, gradient=False)
     torch.testing.assert_close(masses.double(), logits.double().exp(), rtol=8e-6, atol=0)
 
 
@@ -168,7 +171,7 @@ def test_inverse_factors_are_those_of_torch(documents, size, in_torch):
 @needs_kernels
 def test_a_share_of_the_trace_is_added_to_the_diagonal():
     squares = torch.tensor([[2.0], [0.0], [4.0]])  # the diagonal matrix of 2 and 4
-    found = compiled.inverse_cholesky(squares, torch.zeros(1, 2), torch.ones(1), jitter=0.5)
+    found = compiled_dcm.inverse_cholesky(squares, torch.zeros(1, 2), torch.ones(1), jitter=0.5)
     expected = torch.tensor([[2 + 1 + 3.0, 0], [0, 4 + 1 + 3.0]]).rsqrt().nan_to_num(posinf=0.0)
     torch.testing.assert_close(found[0], expected)
 
@@ -214,7 +217,7 @@ def test_indices_that_are_not_there_are_refused(array, place, value):
     starts, words, groups = torch.tensor([0, 2, 3]), torch.tensor([0, 1, 2]), torch.tensor([0, 1, 1])
     {"starts": starts, "words": words, "groups": groups}[array][place] = value
     with pytest.raises(IndexError, match="out of range"):
-        compiled.count_groups(starts, words, torch.ones(3), groups, 2)
+        compiled_dcm.count_groups(starts, words, torch.ones(3), groups, 2)
 
 
 SAYS = "import torch; from varitext import compiled; print(compiled.usable(torch.zeros(1)))"

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse
@@ -11,6 +12,8 @@ from torch import Tensor
 from varitext.corpora.document_vectors import CountsWithVectors, vectors_of
 from varitext.corpora.sharded_counts import Counts, shuffled_rows
 from varitext.runtime.processes import ALONE, Share, World
+
+GATHERED = 8  # training batches whose rows are taken from the corpus at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +47,33 @@ class CountBatch:
             vocabulary_size=rows.shape[1],
             vectors=None if (vectors := vectors_of(rows)) is None else torch.from_numpy(vectors.astype(np.float32)),
         )
-        return batch if str(device) == "cpu" else batch.to(device)
+        return batch.to(device)
 
     def to(self, device: torch.device | str) -> "CountBatch":
+        if str(device) == "cpu":
+            return self
         tensors = (self.words, self.counts, self.documents, self.starts, self.lengths)
         words, counts, documents, starts, lengths = (one.to(device, non_blocking=True) for one in tensors)
         vectors = None if self.vectors is None else self.vectors.to(device, non_blocking=True)
         return CountBatch(words, counts, documents, starts, lengths, self.vocabulary_size, self.share, vectors)
+
+    def divided(self, shares: Iterable[Share]) -> Iterator["CountBatch"]:
+        """These documents as the shares of consecutive batches; the results share memory with this batch."""
+        ends = [*self.starts.tolist(), len(self.words)]
+        last = 0
+        for share in shares:
+            first, last = last, last + share.stop - share.start
+            rows, entries = slice(first, last), slice(ends[first], ends[last])
+            yield CountBatch(
+                words=self.words[entries],
+                counts=self.counts[entries],
+                documents=self.documents[entries] - first,
+                starts=self.starts[rows] - ends[first],
+                lengths=self.lengths[rows],
+                vocabulary_size=self.vocabulary_size,
+                share=share,
+                vectors=None if self.vectors is None else self.vectors[rows],
+            )
 
     def among(self, words: Tensor) -> "CountBatch":
         """The same counts over a vocabulary of these words only, which must include all of the batch's."""
@@ -88,15 +111,17 @@ class CountBatches:
         depends on all rows.
         """
         generator = np.random.default_rng(seed)
-        for chosen in in_pieces(shuffled_rows(self.counts, generator), batch_size):
-            chosen, share = np.sort(chosen), world.share(len(chosen))
+        for chosen in in_pieces(shuffled_rows(self.counts, generator), GATHERED * batch_size):
+            bounds = [*range(0, len(chosen), batch_size), len(chosen)]
+            shares = [world.share(end - start) for start, end in pairwise(bounds)]
+            pairs = zip(bounds[:-1], shares, strict=True)
+            own = np.concatenate([np.arange(start + share.start, start + share.stop) for start, share in pairs])
+            rows = self.counts[chosen if word_dropout else chosen[own]]
             if word_dropout:
-                rows = drop_words(self.counts[chosen], word_dropout, generator)[share.rows]
-            else:
-                rows = self.counts[chosen[share.rows]]
+                rows = drop_words(rows, word_dropout, generator)[own]
             if vector_dropout and vectors_of(rows) is not None:
-                rows = drop_vectors(rows, generator.random(len(chosen))[share.rows] < vector_dropout)
-            yield replace(CountBatch.from_rows(rows, self.device), share=share)
+                rows = drop_vectors(rows, generator.random(len(chosen))[own] < vector_dropout)
+            yield from (batch.to(self.device) for batch in CountBatch.from_rows(rows).divided(shares))
 
     def in_order(self, batch_size: int) -> Iterator[CountBatch]:
         for start in range(0, len(self), batch_size):

@@ -74,9 +74,14 @@ class ShardedCounts:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | np.ndarray) -> csr_matrix:
-        """These rows, which must be ascending, in memory."""
+        """These rows in memory."""
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(len(self)))
+        order = np.argsort(rows, kind="stable")
+        found = self._ascending(rows[order])
+        return found if (np.diff(order) > 0).all() else found[np.argsort(order)]
+
+    def _ascending(self, rows: np.ndarray) -> csr_matrix:
         if self.left_out is not None:
             rows = rows + np.searchsorted(self.left_out - np.arange(len(self.left_out)), rows, side="right")
         shards = np.searchsorted(self._all_ends, rows, side="right")

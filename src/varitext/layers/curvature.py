@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from varitext import compiled
+from varitext.compiled import dcm as compiled_dcm
 
 JITTER = 1e-6  # share of the trace added to the diagonal, against rounding in very long documents
 LEAF = 16  # rows of a matrix that LAPACK factorises in one call
@@ -19,7 +20,7 @@ LEAF = 16  # rows of a matrix that LAPACK factorises in one call
 def outer_squares(vectors: Tensor, added: Tensor) -> Tensor:
     """v v^T + `added` [K, K] for each of M vectors, [M, K]: [K (K + 1) / 2, M]."""
     if compiled.usable(vectors, added):
-        return compiled.outer_squares(vectors.T, added)
+        return compiled_dcm.outer_squares(vectors.T, added)
     rows, columns = torch.tril_indices(*added.shape, device=added.device)
     squares = vectors.T.index_select(0, rows) * vectors.T.index_select(0, columns)
     return squares.add_(added[rows, columns][:, None])
@@ -34,7 +35,7 @@ def covariance_root(squares: Tensor, sums: Tensor, weights: Tensor) -> Tensor:
     """
     weights = weights.clamp(min=1e-12)
     if compiled.usable(squares, sums, weights):
-        return compiled.inverse_cholesky(squares, sums, weights, JITTER)
+        return compiled_dcm.inverse_cholesky(squares, sums, weights, JITTER)
     curvature = _whole(squares, sums.shape[1])
     return inverse_cholesky(curvature.addcmul_(sums[:, :, None], (sums / weights[:, None])[:, None, :], value=-1))
 
@@ -43,7 +44,7 @@ def covariance_root(squares: Tensor, sums: Tensor, weights: Tensor) -> Tensor:
 def covariance_times(root: Tensor, vectors: Tensor) -> Tensor:
     """M^T M v, [B, K], with M = root."""
     if compiled.usable(root, vectors):
-        return compiled.covariance_times(root, vectors)
+        return compiled_dcm.covariance_times(root, vectors)
     return (vectors[:, None] @ root.mT @ root)[:, 0]
 
 

@@ -27,7 +27,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from varitext import compiled
-from varitext.compiled import EffectiveCounts
+from varitext.compiled import dcm as compiled_dcm
+from varitext.compiled.dcm import EffectiveCounts
 from varitext.layers.grouped_counts import Entries, GroupedCounts, log_rising_falling
 
 LOG_MASS_RANGE = (-60.0, 30.0)  # of a_w: sums of exp() stay finite, and no mass vanishes
@@ -101,7 +102,7 @@ def evaluate(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: Groupe
     samples, scales = [], log_scales.exp()
     for columns in torch.split(inputs, len(counts.batch), 1):
         logits = weights @ columns
-        found = compiled.dcm(logits, scales, LOG_MASS_RANGE, counts.arrays, gradient=True)
+        found = compiled_dcm.likelihood(logits, scales, LOG_MASS_RANGE, counts.arrays, gradient=True)
         samples.append((*found, weights.T @ logits, logits))  # logits have become their gradient
     value, group_weights, in_scales, in_columns, in_each = zip(*samples, strict=True)
     return Evaluated(torch.stack(value), _joined(group_weights), _joined(in_columns), _joined(in_scales), in_each)
@@ -117,7 +118,7 @@ def value_of(weights: Tensor, inputs: Tensor, log_scales: Tensor, counts: Groupe
         return Masses(weights @ inputs, log_scales, counts).log_likelihood()
     scales = log_scales.exp()
     samples = (
-        compiled.dcm(weights @ columns, scales, LOG_MASS_RANGE, counts.arrays, gradient=False).log_likelihood
+        compiled_dcm.likelihood(weights @ columns, scales, LOG_MASS_RANGE, counts.arrays, gradient=False).log_likelihood
         for columns in torch.split(inputs, len(counts.batch), 1)
     )
     return torch.stack([*samples])
@@ -129,7 +130,7 @@ def effective_counts(
 ) -> EffectiveCounts:
     """Effective counts at masses that all documents share: words [V], groups [G] in the first urn and in their own."""
     if _in_c(masses, group_masses, counts):
-        return compiled.effective_counts(counts.arrays, masses, group_masses, group_sums)
+        return compiled_dcm.effective_counts(counts.arrays, masses, group_masses, group_sums)
     factorials, size = counts.factorials, len(counts.batch)
     every = torch.cat([masses, group_masses, group_sums, group_masses.sum()[None]])
     every = every.index_select(0, factorials.entries.items)  # [e]

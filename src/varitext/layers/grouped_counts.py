@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from varitext import compiled
 from varitext.batches.counts import CountBatch
-from varitext.compiled import CountArrays
+from varitext.compiled.dcm import CountArrays, count_groups
 
 SUMMED = 8  # factors of a^(n) taken one by one; from there on Stirling's series is exact to rounding
 
@@ -183,7 +183,7 @@ class GroupedCounts:
     def arrays(self) -> CountArrays:
         batch, of_words = self.batch, self.layout.of_words
         starts = torch.cat([batch.starts, batch.starts.new_tensor([len(batch.words)])])
-        groups = compiled.count_groups(starts, batch.words, batch.counts, of_words, len(self.layout.starts))
+        groups = count_groups(starts, batch.words, batch.counts, of_words, len(self.layout.starts))
         return CountArrays(starts, batch.words, batch.counts, batch.lengths, groups, of_words)
 
     @cached_property
