@@ -28,6 +28,7 @@ from scipy.spatial import cKDTree
 
 from varitext.documents.posterior import Posterior
 from varitext.records import DictRecord
+from varitext.runtime.devices import in_parallel
 
 ITERATIONS = 50
 STARTS, SHORT_RUN = 10, 10  # initializations of the topics, and the iterations after which the best is chosen
@@ -37,7 +38,7 @@ MIN_VARIANCE = 1e-4  # of a direction: a region never shrinks to one document
 NUMBERS = (2, 3, 4, 5, 6, 8, 12, 20, 30, 50, 75, 100)  # of components that are tried
 MIN_DOCUMENTS = 15  # per component, on average
 MAX_CHOSEN_ON, FOLDS = 2000, 4  # number of documents, and of the folds that are held out in turn
-MAX_DIVISIONS = 6  # repetitions of the division into folds, if there are few documents
+MAX_REPEATS = 6  # repetitions of the division into folds, if there are few documents
 ROUNDING = 1e-4  # of a unit vector: documents closer than this count as one place
 ROWS_AT_ONCE = 256  # documents whose distances to all others are in memory
 COPIES = 1e-2  # of a unit vector: documents closer than this are held out together
@@ -104,14 +105,25 @@ def fit_mixture(unit: np.ndarray, components: int, seed: int, seeds: Seeds | Non
     Seeded components come first, the others by size.
     """
     unit = np.asarray(unit, np.float32)  # twice as fast, and exact enough
-    begun = [_start(unit, components, (seed, start), seeds) for start in range(starts)]
     if starts > 1:
-        short = [_expectation_maximisation(unit, each, seeds, SHORT_RUN) for each in begun]
-        begun = [max(short, key=lambda mixture: float(mixture.log_likelihood(unit).mean()))]
-    best = _expectation_maximisation(unit, begun[0], seeds, ITERATIONS)
+        short = in_parallel(_short_run, [(unit, components, (seed, start), seeds) for start in range(starts)])
+        begun = max(short, key=lambda run: run.fit).mixture
+    else:
+        begun = _start(unit, components, (seed, 0), seeds)
+    best = _expectation_maximisation(unit, begun, seeds, ITERATIONS)
     fixed = 0 if seeds is None else len(seeds.directions)
     order = np.concatenate([np.arange(fixed), fixed + np.argsort(-best.weights[fixed:], kind="stable")])
     return Mixture(*(np.asarray(values[order], np.float64) for values in best))
+
+
+class _ShortRun(NamedTuple):
+    mixture: Mixture
+    fit: float  # mean log-likelihood
+
+
+def _short_run(unit: np.ndarray, components: int, seed: tuple[int, int], seeds: Seeds | None) -> _ShortRun:
+    mixture = _expectation_maximisation(unit, _start(unit, components, seed, seeds), seeds, SHORT_RUN)
+    return _ShortRun(mixture, float(mixture.log_likelihood(unit).mean()))
 
 
 def _start(unit: np.ndarray, components: int, seed: tuple[int, int], seeds: Seeds | None) -> Mixture:
@@ -223,7 +235,7 @@ def held_out_curve(unit: np.ndarray, grid: Sequence[int], seed: int) -> dict[int
     The numbers start at one component and end once `PATIENCE` of them in a row are worse than the best.
     """
     copies = _copies(unit)
-    divisions = max(1, min(MAX_DIVISIONS, MAX_CHOSEN_ON // len(unit)))
+    divisions = max(1, min(MAX_REPEATS, MAX_CHOSEN_ON // len(unit)))
     orders = [np.random.default_rng((seed, 5, one)).permutation(copies.max() + 1) for one in range(divisions)]
     found: dict[int, np.ndarray] = {}
     for number in (1, *grid):
@@ -244,10 +256,13 @@ def _copies(unit: np.ndarray) -> np.ndarray:
 
 def _held_out(unit: np.ndarray, folds: np.ndarray, number: int, seed: int) -> np.ndarray:
     """Log-likelihood of every document under the mixture fitted to the other folds.  [D]"""
-    found = np.empty(len(unit))
-    for fold in np.unique(folds):
-        mixture = fit_mixture(unit[folds != fold], number, seed + int(fold))
-        found[folds == fold] = mixture.log_likelihood(unit[folds == fold])
+    found, numbers = np.empty(len(unit)), np.unique(folds)
+
+    def held_out(fold: int) -> np.ndarray:
+        return fit_mixture(unit[folds != fold], number, seed + fold).log_likelihood(unit[folds == fold])
+
+    for fold, values in zip(numbers, in_parallel(held_out, [(int(fold),) for fold in numbers]), strict=True):
+        found[folds == fold] = values
     return found
 
 
