@@ -191,6 +191,13 @@ def test_fit_evaluate_and_transform_equal_those_in_memory(tmp_path):
     assert streamed.fitted_.corpus["sha256"] == shards.sha256 and streamed.fitted_.vocabulary == shards.vocabulary
 
 
+def test_rows_come_in_the_order_in_which_they_are_named(tmp_path):
+    counts, rows = shards_of(tmp_path / "s", COUNTS, 20).counts, np.array([93, 5, 41, 40, 5, 0])
+    assert (counts[rows] != COUNTS[rows]).nnz == 0
+    left = np.delete(np.arange(len(counts)), [0, 40])
+    assert (counts.without(np.array([0, 40]))[rows] != COUNTS[left[rows]]).nnz == 0
+
+
 def windowed(shards: Documents, documents: int) -> ShardedCounts:
     return ShardedCounts(shards.counts.folder, shards.vocabulary, window_documents=documents)
 

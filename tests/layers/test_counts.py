@@ -123,6 +123,17 @@ def test_every_document_comes_once_per_epoch_in_an_order_set_by_the_seed():
     assert order(batches.in_order(5)) == list(range(23))
 
 
+def test_a_training_batch_is_what_its_documents_alone_would_be():
+    """Also across the rows that are taken at a time, and with empty documents."""
+    counts = scipy.sparse.csr_matrix(np.random.default_rng(0).poisson(0.3, (31, 7)).astype(np.float32))
+    batches = list(CountBatches(counts).shuffled(3, (0, 0)))
+    assert [len(batch) for batch in batches] == [3] * 10 + [1]
+    for batch in batches:
+        alone = CountBatch.from_rows(scipy.sparse.csr_matrix(dense_of(batch, batch.counts).numpy()))
+        for name in ("words", "counts", "documents", "starts", "lengths"):
+            assert torch.equal(getattr(batch, name), getattr(alone, name)), name
+
+
 def test_equal_blocks_fill_up_with_empty_documents():
     counts = scipy.sparse.csr_matrix(np.eye(5, dtype=np.float32))
     blocks = list(CountBatches(counts).in_equal_blocks(4))
