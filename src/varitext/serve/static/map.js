@@ -9,6 +9,7 @@ const REACH = 14; // pixels between the pointer and a dot
 const PAUSE = 700; // milliseconds between two requests for the map
 const MOVING = 400; // milliseconds in which dots move to a better layout
 const MAX_ZOOM = 40;
+const CROWDED = 12; // topics; more of them have shorter names until the map is enlarged
 const SHOWN_GROUPS = 8; // labels that are listed before the rest is asked for
 const byFinger = matchMedia("(pointer: coarse)");
 const narrow = matchMedia("(max-width: 760px)");
@@ -343,12 +344,14 @@ function writeNames(pen, project) {
   const rank = (topic) => (topic.number === chosen ? 1 : 0);
   const some = narrow.matches && view.zoom < 2 ? 14 : shown.topics.length;
   const topics = [...shown.topics].sort((one, other) => rank(other) - rank(one)).slice(0, some);
+  const words = narrow.matches ? 1 : topics.length > CROWDED && view.zoom < 2 ? 2 : Infinity;
+  const buttons = buttonsBox(project);
   const taken = [];
   for (const topic of topics) {
-    const name = narrow.matches ? topic.name.split(", ")[0] : topic.name;
+    const name = topic.number === chosen ? topic.name : topic.name.split(", ").slice(0, words).join(", ");
     const [x, y] = [project.x(topic.x), project.y(topic.y)];
     if (x < 0 || y < 0 || x > project.width || y > project.height) continue;
-    const box = spotFor(x, y, pen.measureText(name).width / 2 + 3, size * 0.66, taken, project);
+    const box = spotFor(x, y, pen.measureText(name).width / 2 + 3, size * 0.66, [buttons, ...taken], project);
     if (box) taken.push({ ...box, name, topic, from: [x, y] });
   }
   const most = found ? Math.max(...shown.hits) : 0;
@@ -372,6 +375,15 @@ function writeNames(pen, project) {
   }
   pen.globalAlpha = 1;
   byId("map").dataset.names = taken.length;
+}
+
+// The buttons that zoom, as a box of the picture.
+function buttonsBox(project) {
+  const picture = byId("map").getBoundingClientRect();
+  const [first, last] = ["map-in", "map-all"].map((id) => byId(id).getBoundingClientRect());
+  const [left, top] = [first.left - picture.left, first.top - picture.top];
+  const [halfWidth, halfHeight] = [(last.right - first.left) / 2, (last.bottom - first.top) / 2];
+  return { x: left + halfWidth, y: top + halfHeight, halfWidth, halfHeight };
 }
 
 // The nearest free box around a place, or none within reach.
