@@ -77,6 +77,7 @@ FORMS = ("_QUOTED", "_ATTRIBUTION", "_FIELD", "_MAIL", "_WEB", "_HASH")
 PIECES = st.sampled_from(
     [
         *("In ", "In article", "writes", " wrote:", "www.", "http://", "X-Y-Z: ", "a@b.org", "x.com", ".co.uk"),
+        *("In a previous article, ", "says:"),
         *("3bffc2c", "0xdeadbee1", "11111111-aaaa-2222-bbbb-333333333333", *"\n\n  \t>:.@-</%aZé1f0K"),
     ]
 )
@@ -88,6 +89,22 @@ PIECES = st.sampled_from(
 def test_a_form_is_found_wherever_its_pattern_matches(name, text):
     form = getattr(forms, name)
     assert [found.span() for found in form.matches(text)] == [found.span() for found in form.pattern.finditer(text)]
+
+
+@pytest.mark.parametrize(
+    ("line", "removed"),
+    [
+        ("In a previous article, jo@x.edu (Jo Doe) says:", True),
+        ("  In a previous post, Jo said :  ", True),
+        ("Jo Doe writes:", True),
+        ("In a previous article, I asked what the Bible says about this", False),
+        ("The Bible says:", False),
+    ],
+)
+def test_lines_that_say_who_is_quoted_are_removed(line, removed):
+    boilerplate = Boilerplate(kinds=("quoted",))
+    (cleaned,) = boilerplate.clean([f"{PROSE[0]}\n{line}\n{PROSE[1]}"])
+    assert (line.split("(")[0].split("@")[0].strip() not in cleaned) == removed
 
 
 def test_prose_copies_and_short_texts_are_left_alone():

@@ -101,7 +101,11 @@ def _of_words(pattern: str, sign: str) -> Form:
 _SPACE = re.compile(r"\s")
 _LETTER = "[a-zA-Z\u0130\u0131\u017f\u212a]"  # what re.IGNORECASE takes for a letter from a to z
 _QUOTED = _of_lines(r"^[ \t]*(?:[A-Za-z]{0,4}[|:]?>|In (?:article|message|<)).*$", ">|In ")
-_ATTRIBUTION = _of_lines(r"^.*(?:writes|wrote|schrieb|a écrit) ?: *$", ": *$")
+_ATTRIBUTION = _of_lines(
+    r"^(?:.*(?:writes|wrote|schrieb|a écrit)"
+    r"|[ \t]*In a previous (?:article|message|post(?:ing)?),.*(?:says|said)) ?: *$",
+    ": *$",
+)
 _FIELD = _of_lines(r"^[ \t]*([A-Za-z]+(?:-[A-Za-z]+)+):[ \t]", "-[A-Za-z]+:[ \t]")
 _MAIL = _of_words(r"<?[\w.%+=!-]+@[\w-]+(?:\.[\w-]+)*>?", "@")
 _WEB = _of_words(
