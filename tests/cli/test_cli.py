@@ -31,13 +31,13 @@ from command_line import (
     varitext,
 )
 from safetensors.numpy import load_file
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from lab.faults.strangers import seal
 from varitext.cli import blocks
 from varitext.cli.fit_run import lock_folder
 from varitext.documents.model import DocumentModel
 from varitext.models.documents.nvdm import NVDM
+from varitext.text.stop_words import stop_words_of
 
 LEARNS = ("--epochs", 10, "--learning-rate", 0.02)
 SMALL = ("--latent-dim", 4, "--threads", 1, "--batch-size", 32, "--topics", 4)
@@ -47,7 +47,7 @@ EVALUATE_KEYS = {
     *("corpus", "corpus_sha256"),
 }
 TOPICS = [[a + b + c for a in first for b in "aeiou" for c in "nrs"] for first in ("bdf", "ghj", "klm", "ptv")]
-WORDS = [word for topic in TOPICS for word in topic if word not in ENGLISH_STOP_WORDS]
+WORDS = [word for topic in TOPICS for word in topic if word not in stop_words_of("english")]
 
 
 def draw_texts(documents: int, seed: int) -> list[str]:

@@ -7,6 +7,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from varitext import DocumentModel, InputError
 from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_texts, tokenise, tokens
+from varitext.text.stop_words import CONTRACTIONS
 from varitext.text.tokens import language_without_spaces, resolve_segmenter
 
 EVERY_WORD = VocabularyRules(minimum_documents=1, maximum_document_share=1.0, stop_words="none")
@@ -87,7 +88,10 @@ def test_stop_words_by_language_code_together_or_ones_own():
     assert VocabularyRules(stop_words="de").stop_word_set() == VocabularyRules(stop_words="german").stop_word_set()
     both = VocabularyRules(stop_words="german, english").stop_word_set()
     assert {"und", "and"} <= both
-    assert VocabularyRules(stop_words="english").stop_word_set() == ENGLISH_STOP_WORDS
+    english = VocabularyRules(stop_words="english").stop_word_set()
+    assert english > ENGLISH_STOP_WORDS and english - ENGLISH_STOP_WORDS == set(CONTRACTIONS.split())
+    spoken = "I'll go, you don't, they've gone, she isn't here, we wouldn't"
+    assert not {word for word in tokenise(spoken) if len(word) > 1} - english - {"gone"}
     own = VocabularyRules(stop_words=["rocket"], minimum_documents=1)
     assert count_texts(["the rocket flew"], vocabulary_rules=own).vocabulary.words == ("flew", "the")
     assert VocabularyRules.from_dict(own.as_dict()) == own

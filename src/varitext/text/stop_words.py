@@ -1,4 +1,5 @@
-"""Stop words: scikit-learn's for English, 57 other languages from the extra `languages`, or a file of words."""
+"""Stop words: scikit-learn's for English and parts of contractions, 57 other languages from the extra `languages`, or a
+file of words."""
 
 from collections.abc import Set
 from pathlib import Path
@@ -39,6 +40,10 @@ thus to together too top toward towards twelve twenty two un under until up upon
 whatever when whence whenever where whereafter whereas whereby wherein whereupon wherever whether which while
 whither who whoever whole whom whose why will with within without would yet you your yours yourself yourselves
 """
+# what is left of "don't" and "I'll", since counted words end at apostrophes
+CONTRACTIONS = """
+ain aren couldn didn doesn don hadn hasn haven isn ll mustn needn shan shouldn ve wasn weren wouldn
+"""
 
 
 def is_language(name: str) -> bool:
@@ -61,7 +66,7 @@ def _of_language(name: str) -> Set[str]:
     if name == NONE:
         return frozenset()
     if (code := CODES.get(name, name)) in ("en", AUTO):  # which a fit on texts has replaced by what it detects
-        return frozenset(ENGLISH.split())
+        return frozenset((ENGLISH + CONTRACTIONS).split())
     try:
         import stopwordsiso
     except ImportError:

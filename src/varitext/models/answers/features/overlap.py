@@ -24,12 +24,12 @@ import numpy as np
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.text import Vocabulary
-from varitext.text.stop_words import stop_words_of
+from varitext.text.stop_words import ENGLISH
 
 COUNTS = ("word_overlap", "idf_overlap", "word_overlap_all", "idf_overlap_all", "overlap_density")
 PLACE = ("log_position", "log_length")
 COLUMNS = COUNTS + PLACE
-STOP_WORDS = stop_words_of("english") | {"did", "does", "n't", "'s", "'m", "'d", "'re", "'ve", "'ll"}
+STOP_WORDS = frozenset(ENGLISH.split()) | {"did", "does", "n't", "'s", "'m", "'d", "'re", "'ve", "'ll"}
 
 
 class PairFeatures(NamedTuple):
