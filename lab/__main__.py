@@ -13,7 +13,7 @@ from varitext.cli.printing import log
 from varitext.cli.reproduce import parse_seeds
 from varitext.errors import InputError
 from varitext.files import write_json
-from varitext.reproduce.engine import Plan, reproduce
+from varitext.reproduce.engine import Plan, name_of, reproduce
 from varitext.reproduce.provenance import code_fingerprint, provenance
 
 
@@ -56,10 +56,10 @@ def parse(name: str, options: list[str]) -> argparse.Namespace:
 
 
 def run_experiment(name: str, typed: argparse.Namespace) -> None:
-    from lab.outdated import is_outdated
+    from lab.outdated import outdated_runs
 
-    def rerun(record: dict) -> bool:
-        return typed.rerun and (not typed.outdated or is_outdated(name, record))
+    def rerun(record: dict) -> bool:  # a run may be confirmed by one that was repeated just before
+        return typed.rerun and (not typed.outdated or name_of(record["settings"]) in outdated_runs(name, typed.out))
 
     models = typed.models / code_fingerprint()
     plan = Plan(typed.quick, parse_seeds(typed.seeds), typed.data_dir, models, typed.threads, rerun, typed.only)

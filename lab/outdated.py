@@ -2,6 +2,9 @@
 
 A result depends on what its experiment or measurement imports, and on its model. Comments, docstrings, layout and the
 place of an import do not count as changes: what is imported is itself depended on.
+
+A run is confirmed if the same run with another seed was repeated with the current code and gave the figures of a commit
+at which, or after which, the run was measured.
 """
 
 import argparse
@@ -41,6 +44,7 @@ class Result(NamedTuple):
     name: str  # of the experiment or measurement
     run: str
     reason: str  # why it is outdated; empty if it is not
+    confirmed: bool = False
 
 
 def main(arguments: list[str]) -> None:
@@ -55,21 +59,42 @@ def main(arguments: list[str]) -> None:
         if one.reason and one.name in typed.target:
             print(f"{one.name}, {one.run}: {one.reason}")
     if not typed.target:
-        print(f"{'':20} {'current':>8} {'outdated':>9}")
+        print(f"{'':20} {'current':>8} {'confirmed':>10} {'outdated':>9}")
         for name in dict.fromkeys(one.name for one in found):
-            old = [bool(one.reason) for one in found if one.name == name]
-            print(f"{name:20} {old.count(False):8} {old.count(True):9}")
+            old = [(bool(one.reason), one.confirmed) for one in found if one.name == name]
+            print(f"{name:20} {old.count((False, False)):8} {old.count((False, True)):10} {old.count((True, False)):9}")
     print(f"{sum(bool(one.reason) for one in found)} of {len(found)} results are outdated")
 
 
 def results_in(folder: Path) -> Iterator[Result]:
     for name in EXPERIMENTS:
         if (folder / f"{name}.jsonl").exists():
-            for record in read_records(experiment_named(name), folder):
-                yield Result(name, name_of(record["settings"]), _reason_of(name, record))
+            yield from _runs_in(name, read_records(experiment_named(name), folder))
     for name in MEASUREMENTS | TOOLS:
         if (folder / f"{name}.json").exists():
             yield Result(name, "all", _reason_of(name, read_json(folder / f"{name}.json")))
+
+
+def outdated_runs(name: str, folder: Path) -> set[str]:
+    """The outdated runs of an experiment."""
+    return {one.run for one in _runs_in(name, read_records(experiment_named(name), folder)) if one.reason}
+
+
+def _runs_in(name: str, records: list[dict[str, Any]]) -> Iterator[Result]:
+    reasons = {name_of(one["settings"]): _reason_of(name, one) for one in records}
+    confirmed: dict[str, str] = {}  # the commit whose figures a current run has, by the settings besides the seed
+    for one in records:
+        if one.get("confirms") and not reasons[name_of(one["settings"])]:
+            confirmed[_without_seed(one)] = one["confirms"]
+    for one in records:
+        run = name_of(one["settings"])
+        since = confirmed.get(_without_seed(one))
+        same = bool(reasons[run] and since and one.get("commit") and _is_ancestor(since, one["commit"]))
+        yield Result(name, run, "" if same else reasons[run], same)
+
+
+def _without_seed(record: dict[str, Any]) -> str:
+    return name_of({name: value for name, value in record["settings"].items() if name != "seed"})
 
 
 def is_outdated(name: str, record: dict[str, Any]) -> bool:
@@ -126,6 +151,12 @@ def changed_since(revision: str, paths: list[str], folder: Path = ROOT) -> list[
     revision = revision.removesuffix("+")
     found = _git(folder, "diff", "--name-only", "--relative", revision, "--", *paths)
     return None if found is None else [name for name in found.splitlines() if _code_differs(revision, name, folder)]
+
+
+@cache
+def _is_ancestor(revision: str, later: str) -> bool:
+    """Whether a commit is another one or precedes it."""
+    return _git(ROOT, "merge-base", "--is-ancestor", revision.removesuffix("+"), later.removesuffix("+")) is not None
 
 
 @cache  # many results depend on the same files

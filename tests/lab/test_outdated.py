@@ -7,7 +7,7 @@ import pytest
 
 from lab import EXPERIMENTS, MEASUREMENTS, TOOLS, outdated
 from lab.import_graph import ROOT, module_files
-from lab.outdated import _reason, changed_since, depends_on, is_outdated, results_in
+from lab.outdated import _reason, changed_since, depends_on, is_outdated, outdated_runs, results_in
 from varitext.reproduce.provenance import code_fingerprint, commit, provenance
 
 
@@ -69,10 +69,38 @@ def test_results_of_changed_or_unknown_code_are_listed(tmp_path, changes, capsys
     (tmp_path / "table3.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert [one.run for one in results_in(tmp_path) if one.reason] == ["wikiqa-old", "wikiqa-gone", "wikiqa-none"]
     outdated.main(["--out", str(tmp_path)])
-    assert "table3                      1         3\n3 of 4 results are outdated" in capsys.readouterr().out
+    assert "table3                      1          0         3\n3 of 4 results are outdated" in capsys.readouterr().out
     outdated.main(["table3", "--out", str(tmp_path)])
     listed = capsys.readouterr().out
     assert "table3, wikiqa-none: its commit is not recorded" in listed and "wikiqa-new" not in listed
+
+
+def test_a_repeated_seed_confirms_the_others_that_were_measured_since(tmp_path, changes, monkeypatch, capsys):
+    monkeypatch.setattr(outdated, "_is_ancestor", lambda revision, later: (revision, later) == ("earlier", "old"))
+    settings = {"corpus": "wikiqa", "model": "lstm"}
+    lines = [
+        {"settings": settings | {"seed": 0}, "commit": "new", "confirms": "earlier"},
+        {"settings": settings | {"seed": 1}, "commit": "old"},  # after "earlier"
+        {"settings": settings | {"seed": 2}, "commit": "gone"},
+        {"settings": settings | {"seed": 3}},
+        {"settings": settings | {"model": "nasm", "seed": 1}, "commit": "old"},
+    ]
+    (tmp_path / "table4.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = {one.run: one for one in results_in(tmp_path)}
+    assert [run for run, one in found.items() if one.confirmed] == ["wikiqa-lstm-1"]
+    old = ["wikiqa-lstm-2", "wikiqa-lstm-3", "wikiqa-nasm-1"]
+    assert sorted(outdated_runs("table4", tmp_path)) == sorted(run for run, one in found.items() if one.reason) == old
+    outdated.main(["--out", str(tmp_path)])
+    assert "table4                      1          1         3\n3 of 5 results" in capsys.readouterr().out
+
+
+def test_one_commit_precedes_another(repository, monkeypatch):
+    monkeypatch.setattr(outdated, "ROOT", repository)
+    first = git(repository, "rev-parse", "HEAD")
+    git(repository, "commit", "-q", "--allow-empty", "-m", "second")
+    second = git(repository, "rev-parse", "HEAD")
+    assert outdated._is_ancestor(first, f"{second}+") and outdated._is_ancestor(first, first)
+    assert not outdated._is_ancestor(second, first) and not outdated._is_ancestor("0" * 40, first)
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,23 @@ def test_a_run_is_repeated_if_asked(tmp_path):
     assert measured == [1, 1] and len(read_records(experiment, tmp_path)) == 1
 
 
+def test_a_repeated_run_with_the_same_figures_confirms_the_earlier_one(tmp_path):
+    figures = {"map": 0.7, "rows": {"seconds": 1.0, "n": 3, "each": [1.0, 0.4]}}
+
+    def measured_again(result):
+        run = Run({"seed": 0}, lambda: result)
+        again = Experiment("counting", "counts", lambda plan: iter([run]), lambda records: "")
+        reproduce(again, Plan(rerun=lambda record: True), tmp_path, lambda _: None)
+        return read_records(again, tmp_path)[0]
+
+    first = measured_again(figures)
+    assert "confirms" not in first
+    near = {"map": 0.702, "rows": {"seconds": 9.0, "n": 3, "each": [0.0, 0.0]}}
+    assert measured_again(near)["confirms"] == first["commit"]
+    assert "confirms" not in measured_again(near | {"map": 0.71})
+    assert "confirms" not in measured_again(near | {"map": 0.71, "more": 1})
+
+
 def test_two_processes_share_an_experiment(tmp_path):
     """A record that another process wrote during a run is kept."""
     experiment = counting_experiment([])

@@ -7,6 +7,7 @@ by its seeds: the file is read again, under a lock, before each record is added.
 import difflib
 import itertools
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ import torch
 from varitext.errors import InputError
 from varitext.files import locked, read_text, write_text
 from varitext.reproduce.provenance import provenance
+
+SAME = 0.005  # relative difference of two figures that count as the same
 
 Record = dict[str, Any]  # a line of the file: settings, result, and the conditions of the measurement
 
@@ -83,7 +86,9 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, log: Callable[[
         log(f"{experiment.name}: {run.name}")
         started = time.monotonic()
         record = {"experiment": experiment.name, "settings": run.settings, "result": run.measure()}
-        conditions = {"seconds": round(time.monotonic() - started, 1), "threads": torch.get_num_threads()}
+        conditions: Record = {"seconds": round(time.monotonic() - started, 1), "threads": torch.get_num_threads()}
+        if found is not None and same_figures(found["result"], record["result"]):
+            conditions["confirms"] = found.get("commit")
         add_record(path, record | conditions | provenance())
     for reason in sorted(missing):
         log(f"{experiment.name}: {reason}")
@@ -135,6 +140,16 @@ def _read(path: Path) -> dict[str, Record]:
     except json.JSONDecodeError as error:
         raise InputError(f"{path} is not valid JSON lines ({error}): restore the file or remove it") from None
     return {name_of(record["settings"]): record for record in records}
+
+
+def same_figures(before: Any, now: Any) -> bool:
+    """Whether a repeated run has the same figures, seconds and long lists apart, to within half a percent."""
+    if isinstance(now, dict):
+        keys = {key for key in now if "second" not in key and not isinstance(now[key], list)}
+        return isinstance(before, dict) and keys <= set(before) and all(same_figures(before[k], now[k]) for k in keys)
+    if isinstance(now, float) and isinstance(before, float):
+        return math.isclose(before, now, rel_tol=SAME, abs_tol=1e-6)
+    return bool(before == now)
 
 
 def grid(measure: Callable[..., dict[str, Any]], seeds: int, plan: Plan, **values: Iterable[object]) -> Iterator[Run]:
