@@ -32,7 +32,7 @@ def values_of(n, seed=0):
 
 
 def record_of(values, seed=0, empty_documents=0, errors=None):
-    words = {"kind": "estimate", "figure": "drawn", "samples": 9, "likelihood": "urn"}
+    words = {"kind": "estimate", "description": "drawn", "samples": 9, "likelihood": "urn"}
     return perplexity_record(**values, **words, standard_errors=errors, empty_documents=empty_documents, seed=seed)
 
 
@@ -67,7 +67,7 @@ def test_every_field_of_a_record():
     for name, value in expected.items():
         assert getattr(found, name) == pytest.approx(value), name
     assert (found.n_documents, found.n_empty_documents, found.n_tokens) == (7, 3, lengths.sum())
-    assert (found.n_samples, found.kind, found.figure, found.likelihood) == (9, "estimate", "drawn", "urn")
+    assert (found.n_samples, found.kind, found.description, found.likelihood) == (9, "estimate", "drawn", "urn")
 
 
 @pytest.mark.parametrize("seed", [0, 5])

@@ -200,7 +200,7 @@ def print_record(record: "PerplexityRecord", corpus: str) -> None:
         ("KL", record.kl_per_document, f"nats per document; {record.kl_per_word:.3f} of {nats:.3f} per word"),
     ]
     if record.kind != "bound":  # then there is no tighter bound, and no KL
-        rows = [rows[0], rows[2], ("per-corpus perplexity", record.corpus_perplexity, record.figure)]
+        rows = [rows[0], rows[2], ("per-corpus perplexity", record.corpus_perplexity, record.description)]
     if record.standard_error:
         rows.insert(1, ("standard error", record.standard_error, "of the estimate itself"))
     left_out = f" ({record.n_empty_documents} without a known word left out)" if record.n_empty_documents else ""

@@ -157,7 +157,7 @@ def _perplexity_of_block(
         known @ network.word_log_frequencies.double().cpu().numpy(),
         bounds.lengths,
         kind=network.estimate_kind.kind,
-        figure=network.estimate_kind.description,
+        description=network.estimate_kind.description,
         likelihood=network.likelihood,
         samples=samples if bounds.drawn is None else bounds.drawn,
         standard_errors=bounds.standard_errors,

@@ -45,7 +45,7 @@ class PerplexityRecord(DictRecord):
         What was evaluated: documents with and without known words, their known words, draws of h per document.
     kind : {"bound", "exact", "estimate"}
         A bound is never above the truth; an estimate may be on either side.
-    figure : str
+    description : str
         The same in a sentence: which bound or estimator.
     standard_error : float
         Of per_document_perplexity, for an estimate with an error of its own.
@@ -69,7 +69,7 @@ class PerplexityRecord(DictRecord):
     n_tokens: int
     n_samples: int
     kind: str
-    figure: str
+    description: str
     standard_error: float = 0.0
     likelihood: str = "multinomial"
 
@@ -82,7 +82,7 @@ def perplexity_record(
     lengths: np.ndarray,
     *,
     kind: str,
-    figure: str,
+    description: str,
     samples: int,
     likelihood: str = "multinomial",
     standard_errors: np.ndarray | None = None,
@@ -101,7 +101,7 @@ def perplexity_record(
         log p(X) under the unigram model.
     lengths : array [D]
         Words per document, at least one each.
-    kind, figure : str
+    kind, description : str
         "bound", "exact" or "estimate"; and the same in a sentence.
     samples : int
         Draws of h per document.
@@ -137,7 +137,7 @@ def perplexity_record(
         n_tokens=round(float(lengths.sum())),
         n_samples=samples,
         kind=kind,
-        figure=figure,
+        description=description,
         standard_error=0.0 if standard_errors is None else float(per_document * (standard_errors / lengths).mean()),
         likelihood=likelihood,
     )

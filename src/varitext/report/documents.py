@@ -158,7 +158,7 @@ def document_tiles(
 def _other_tiles(record: PerplexityRecord, published: list[Tile]) -> list[Tile]:
     is_bound, empty = record.kind == "bound", record.n_empty_documents
     iwae = Tile("importance-weighted", f"{record.iwae_per_document_perplexity:,.1f}", "a tighter bound, per document")
-    kind = Tile("kind of estimate", record.kind, record.figure)
+    kind = Tile("kind of estimate", record.kind, record.description)
     unigram = Tile("unigram model", f"{record.unigram_per_document_perplexity:,.1f}", "word frequencies only")
     left_out = f"{empty:,} without a known word left out" if empty else "each with a known word"
     tiles = [

@@ -51,7 +51,7 @@ NOT_MEASURED = {
 }
 KEPT = (
     *("per_document_perplexity", "per_document_interval_95", "corpus_perplexity", "iwae_per_document_perplexity"),
-    *("unigram_per_document_perplexity", "kl_per_word", "standard_error", "kind", "figure"),
+    *("unigram_per_document_perplexity", "kl_per_word", "standard_error", "kind", "description"),
     *("n_documents", "n_tokens", "n_samples"),
 )
 

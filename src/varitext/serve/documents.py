@@ -266,7 +266,7 @@ def text_perplexity(model: DocumentModel, texts: Sequence[str], samples: int) ->
         "corpus_perplexity": per_corpus_perplexity(bounds.elbo, bounds.lengths),
         "unigram_per_document_perplexity": per_document_perplexity(unigram, bounds.lengths),
         "kind": network.estimate_kind.kind,
-        "figure": network.estimate_kind.description,
+        "description": network.estimate_kind.description,
         "samples": samples if bounds.drawn is None else bounds.drawn,
     }
 

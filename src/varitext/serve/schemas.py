@@ -205,7 +205,7 @@ Perplexity = create_model(
     texts=(list[TextPerplexity], ...),
     __base__=derived(
         PerplexityRecord,
-        *("per_document_perplexity", "corpus_perplexity", "unigram_per_document_perplexity", "kind", "figure"),
+        *("per_document_perplexity", "corpus_perplexity", "unigram_per_document_perplexity", "kind", "description"),
     ),
     samples=(int, ...),
 )

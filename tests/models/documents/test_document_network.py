@@ -126,7 +126,7 @@ def fitted(named):
 def test_an_exact_model_has_the_same_record(fitted, name):
     model = fitted[name]
     record = model.perplexity_record(COUNTS)
-    assert (record.kind, record.figure) == ("exact", "log p(X), summed over the kinds")
+    assert (record.kind, record.description) == ("exact", "log p(X), summed over the kinds")
     assert record.kl_per_document == record.n_samples == 0
     assert (
         record.per_document_perplexity == record.iwae_per_document_perplexity < record.unigram_per_document_perplexity
@@ -154,7 +154,7 @@ def test_the_command_line_and_the_report_show_no_bound_where_there_is_none(fitte
     record = fitted["mixture"].perplexity_record(COUNTS)
     print_record(record, "documents")
     for shown in (capsys.readouterr().out, str(document_tiles(fitted["mixture"], record, None))):
-        assert record.figure in shown and "importance-weighted" not in shown and "KL" not in shown
+        assert record.description in shown and "importance-weighted" not in shown and "KL" not in shown
 
 
 class Watcher:

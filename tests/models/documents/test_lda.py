@@ -101,7 +101,7 @@ def test_it_finds_the_topics_that_documents_were_drawn_from(fitted):
     first = fitted.fitted_.network.word_topics.topk(10, dim=0).indices // 15  # [10, K]
     assert sorted(map(set, first.T.tolist()), key=min) == [{0}, {1}, {2}, {3}]
     record = fitted.perplexity_record(topic_documents(100, seed=1))
-    assert record.kind == "bound" and "topics fixed" in record.figure
+    assert record.kind == "bound" and "topics fixed" in record.description
     assert record.ratio_to_unigram < 0.6
     assert record.iwae_per_document_perplexity < record.per_document_perplexity
     assert fitted.fitted_.history[-1]["dev_perplexity"] == pytest.approx(fitted.fitted_.dev_perplexity, rel=0.05)

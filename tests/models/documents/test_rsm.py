@@ -289,7 +289,7 @@ def test_it_learns_and_is_evaluated():
     model = DocumentModel("rsm", 4, epochs=15, learning_rate=2e-2, threads=1, n_topics=4).fit(topic_documents(400))
     held_out = topic_documents(100, seed=1)
     record = model.perplexity_record(held_out)
-    assert (record.kind, record.n_samples) == ("estimate", 200) and "annealed importance sampling" in record.figure
+    assert (record.kind, record.n_samples) == ("estimate", 200) and "annealed importance sampling" in record.description
     assert 0 < record.standard_error < 0.02 * record.per_document_perplexity
     assert record.ratio_to_unigram < 0.85
     lengths = np.asarray(held_out.sum(1)).ravel()

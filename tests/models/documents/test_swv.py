@@ -83,7 +83,7 @@ def test_it_learns():
     model = DocumentModel("swv", 4, epochs=15, learning_rate=2e-2, threads=1, n_topics=4).fit(topic_documents(400))
     held_out = topic_documents(100, seed=1)
     record = model.perplexity_record(held_out)
-    assert record.kind == "bound" and "most probable h" in record.figure
+    assert record.kind == "bound" and "most probable h" in record.description
     assert record.ratio_to_unigram < 0.75
     word = model.fitted_.vocabulary.words[0]
     own = set(model.fitted_.vocabulary.words[:15])  # the stretch of the vocabulary that belongs to the same topic
