@@ -30,7 +30,7 @@ from varitext.cli.options import (
     Vectors,
     option,
 )
-from varitext.cli.printing import CountedLines, check_table_file, log, write_table
+from varitext.cli.printing import CountedLines, check_table_file, counted, log, write_table
 from varitext.documents.topic_records import WHOLE
 from varitext.errors import InputError
 from varitext.files import atomic_file, locked, read_json, sha256_of, write_json, write_text
@@ -87,7 +87,7 @@ def assign(
     model.save_cache(folder)
     if unknown:
         log(f"note: {unknown} {'document has' if unknown == 1 else 'documents have'} no known word, and no topic")
-    log(f"{documents} documents in {out}; {progress.rate(documents)}")
+    log(f"{counted(documents, 'document')} in {out}; {progress.rate(documents)}")
 
 
 def _beside(kept: dict[str, Any], info: dict[str, Any], before: int) -> dict[str, Any]:

@@ -60,6 +60,10 @@ def log(message: str) -> None:
     print(printable(message), file=sys.stderr)
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 class CountedLines:
     """Logs the number of documents read, or whatever is done to them, every few seconds, with the share of the file."""
 

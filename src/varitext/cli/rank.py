@@ -15,6 +15,7 @@ from varitext.cli.options import option, refuse_options
 from varitext.cli.printing import (
     check_new_file,
     check_table_file,
+    counted,
     first_words,
     log,
     print_json,
@@ -222,7 +223,7 @@ def _print_ranking(ranking: "Ranking", shown: int) -> None:
     total = len(ranking.candidates)
     if not ranking.answered:
         print(f"no answer: the first candidate is right with probability {ranking.probability_top:.3f}")
-    print(f"rank  right   best  90 % of ranks   {total} candidates{with_samples(ranking.n_samples)}")
+    print(f"rank  right   best  90 % of ranks   {counted(total, 'candidate')}{with_samples(ranking.n_samples)}")
     for one in ranking.candidates[:shown]:
         low, high = one.rank_interval
         ranks = str(low) if low == high else f"{low} to {high}"

@@ -8,7 +8,7 @@ from varitext.cli import options
 from varitext.cli.blocks import block_source, vector_rows
 from varitext.cli.input import default_part, fitted_columns
 from varitext.cli.options import option, refuse_options
-from varitext.cli.printing import CountedLines, log
+from varitext.cli.printing import CountedLines, counted, log
 from varitext.loading import load_document_model
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def transform(
 
     write_vectors(out, tables(), width, with_std)
     _note_unknown(unknown)
-    log(f"{documents} vectors of {width} dimensions in {out}; {progress.rate(documents)}")
+    log(f"{counted(documents, 'vector')} of {width} dimensions in {out}; {progress.rate(documents)}")
 
 
 def _transform_on_ray(
@@ -100,7 +100,7 @@ def _transform_on_ray(
         progress=CountedLines(),
     )
     _note_unknown(found.unknown)
-    log(f"{found.documents} vectors of {width} dimensions in {out}, {found.files} file{'s'[: found.files != 1]}")
+    log(f"{counted(found.documents, 'vector')} of {width} dimensions in {out}, {counted(found.files, 'file')}")
 
 
 def _note_unknown(documents: int) -> None:
