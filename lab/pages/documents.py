@@ -78,7 +78,6 @@ def speed(found: Result) -> str:
             f"Training processes {found['documents_per_second']:,.0f} documents per second, "
             f"{found['fraction_of_matrix_multiply_limit']:.0%} of the matrix-multiply limit; `transform` returns "
             f"{found['transform_documents_per_second']:,.0f} vectors per second.",
-            f"Peak memory of a fit: {found['peak_memory_mb']:.0f} MB above the imports.",
             f"`import varitext` takes {seconds['import_varitext'] - seconds['python']:.2f} s more than starting "
             f"Python; `varitext --help` takes {seconds['varitext_help']:.2f} s.",
         ]

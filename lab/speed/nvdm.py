@@ -1,4 +1,4 @@
-"""Speed of NVDM on the paper's files: an epoch, a fit to the paper's perplexity, transform, memory, imports."""
+"""Speed of NVDM on the paper's files: an epoch, a fit to the paper's perplexity, transform, imports."""
 
 import os
 import subprocess
@@ -11,7 +11,6 @@ import torch
 from scipy.sparse import csr_matrix
 
 from lab.benchmark.systems.plain_nvdm import DenseFit
-from lab.memory import watched
 from lab.speed.timing import best_seconds, median_seconds, multiply_rate, seconds_of
 from varitext.corpora import load_documents
 from varitext.corpora.documents import Documents
@@ -33,14 +32,12 @@ def measure(quick: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"threads": THREADS, "load_average": os.getloadavg()[0]}
     found |= epochs_side_by_side(train.counts, repeats=1 if quick else 5)
     found["to_836"] = seconds_to_target(train, test, epochs=1 if quick else 20)
-    with watched() as peak:
-        model = DocumentModel("nvdm", threads=THREADS, epochs=1 if quick else None)
-        model.fit(load_documents("20newsgroups-nvdm", "train"))
+    model = DocumentModel("nvdm", threads=THREADS, epochs=1 if quick else None)
+    model.fit(load_documents("20newsgroups-nvdm", "train"))
     record = model.perplexity_record(test)
     found["fit"] = {"seconds": model.fitted_.fit_seconds, "test_perplexity": record.per_document_perplexity}
     seconds = best_seconds(lambda: model.transform(test.counts), 3)
     found["transform_documents_per_second"] = test.counts.shape[0] / seconds
-    found["peak_memory_mb"] = peak.above
     found["seconds"] = import_seconds()
     dense = DenseFit(train.counts.toarray())
     seconds = seconds_of(lambda: [dense.epoch() for _ in range(1 if quick else DENSE_EPOCHS)])
