@@ -50,7 +50,7 @@ class CountBatch:
         return batch.to(device)
 
     def to(self, device: torch.device | str) -> "CountBatch":
-        if str(device) == "cpu":
+        if str(device) == self.words.device.type:
             return self
         tensors = (self.words, self.counts, self.documents, self.starts, self.lengths)
         words, counts, documents, starts, lengths = (one.to(device, non_blocking=True) for one in tensors)
