@@ -56,6 +56,7 @@ from varitext.text import TokenRules, Vocabulary, count_texts
 from varitext.text.boilerplate import Boilerplate
 
 MAX_DOCUMENTS = 20_000  # used to find regions
+DIRECTED = 16_384  # documents whose directions are in memory at a time
 EXCERPT = 300  # characters of a typical document
 COHERENCE_WORDS = 10
 MAX_UNDO = 5  # changes that are kept
@@ -291,11 +292,14 @@ def _blocks_with_directions(
 ) -> Iterator[tuple[scipy.sparse.csr_matrix, Directions]]:
     if len(sample.rows) == given.counts.shape[0]:
         yield sample.counts, sample.directions
-    elif given.posterior is not None and not isinstance(given.counts, ShardedCounts):
-        yield given.counts, directions_of(given.posterior)
-    else:
-        for block in blocks_of(given.counts):
-            yield block, directions_of(posterior_of(network, block))
+        return
+    known, end = None if isinstance(given.counts, ShardedCounts) else given.posterior, 0
+    for window in blocks_of(given.counts):
+        for first in range(0, window.shape[0], DIRECTED):
+            counts = window[first : first + DIRECTED]
+            rows = slice(end, end := end + counts.shape[0])
+            posterior = posterior_of(network, counts) if known is None else Posterior(known.mean[rows], known.std[rows])
+            yield counts, directions_of(posterior)
 
 
 def _by_size(
