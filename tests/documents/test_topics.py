@@ -385,7 +385,7 @@ def test_a_name_stays_after_a_merge_only_if_its_topic_has_most_of_the_documents(
 def test_sizes_are_counts_of_all_documents_largest_first(model, monkeypatch):
     """Also where topics are found from a sample, and documents are counted some at a time."""
     monkeypatch.setattr(topics_module, "MAX_DOCUMENTS", 150)
-    monkeypatch.setattr(topics_module, "DIRECTED", 37)
+    monkeypatch.setattr(topics_module, "DIRECTIONS_AT_ONCE", 37)
     model.refit_topics(TEXTS, 6)
     sizes = [topic.documents for topic in model.topics()]
     assert sizes == np.bincount(model.topic_memberships(TEXTS).argmax(1)).tolist() == sorted(sizes, reverse=True)

@@ -13,7 +13,7 @@ from varitext.corpora.document_vectors import CountsWithVectors, vectors_of
 from varitext.corpora.sharded_counts import Counts, shuffled_rows
 from varitext.runtime.processes import ALONE, Share, World
 
-GATHERED = 8  # training batches whose rows are taken from the corpus at a time
+BATCHES_AT_ONCE = 8  # training batches whose rows are taken from the corpus at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class CountBatches:
         depends on all rows.
         """
         generator = np.random.default_rng(seed)
-        for chosen in in_pieces(shuffled_rows(self.counts, generator), GATHERED * batch_size):
+        for chosen in in_pieces(shuffled_rows(self.counts, generator), BATCHES_AT_ONCE * batch_size):
             bounds = [*range(0, len(chosen), batch_size), len(chosen)]
             shares = [world.share(end - start) for start, end in pairwise(bounds)]
             pairs = zip(bounds[:-1], shares, strict=True)

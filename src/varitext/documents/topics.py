@@ -56,7 +56,7 @@ from varitext.text import TokenRules, Vocabulary, count_texts
 from varitext.text.boilerplate import Boilerplate
 
 MAX_DOCUMENTS = 20_000  # used to find regions
-DIRECTED = 16_384  # documents whose directions are in memory at a time
+DIRECTIONS_AT_ONCE = 16_384  # of documents, in memory
 EXCERPT = 300  # characters of a typical document
 COHERENCE_WORDS = 10
 MAX_UNDO = 5  # changes that are kept
@@ -295,8 +295,8 @@ def _blocks_with_directions(
         return
     known, end = None if isinstance(given.counts, ShardedCounts) else given.posterior, 0
     for window in blocks_of(given.counts):
-        for first in range(0, window.shape[0], DIRECTED):
-            counts = window[first : first + DIRECTED]
+        for first in range(0, window.shape[0], DIRECTIONS_AT_ONCE):
+            counts = window[first : first + DIRECTIONS_AT_ONCE]
             rows = slice(end, end := end + counts.shape[0])
             posterior = posterior_of(network, counts) if known is None else Posterior(known.mean[rows], known.std[rows])
             yield counts, directions_of(posterior)
