@@ -68,6 +68,7 @@ from varitext.evaluation.perplexity import PerplexityRecord
 from varitext.evaluation.shares import Bins
 from varitext.records import check_at_least, check_choice
 from varitext.runtime.devices import check_device, one_blas_thread, running_on
+from varitext.runtime.memory import release_free_memory
 from varitext.runtime.processes import ALONE, World
 from varitext.store import DOCUMENT_MODEL, StoredModel, load_one_of
 from varitext.text import TokenRules, Vocabulary
@@ -274,13 +275,16 @@ class DocumentModel(
                     self, documents, held_out, checkpoint, shown, world, Optimization(optimizer, schedule)
                 )
                 self._train(run, resume)
-            network, words = self.fitted_.network, self.fitted_.vocabulary
-            line = fit_length_line(network, run.held_out, self.seed)
+            network, words, held_out = self.fitted_.network, self.fitted_.vocabulary, run.held_out
+            del run  # the optimizer, and copies of the weights
+            release_free_memory()
+            line = fit_length_line(network, held_out, self.seed)
             rules = None if self.tokeniser else documents.token_rules
             given = RegionDocuments(
                 documents.counts, documents.rows, texts_of(X), rules, documents.copies, ids_of(X), documents.excerpts
             )
             given = given._replace(posterior=self._learned_posterior(given), boilerplate=documents.boilerplate)
+            release_free_memory()
             return self._with(
                 find_regions(network, words, given, self.n_topics, self.seed, line, wanted, self.min_topic_size)
             )

@@ -1,5 +1,7 @@
 """Memory of this process (Linux)."""
 
+import ctypes
+import sys
 from pathlib import Path
 
 
@@ -20,3 +22,9 @@ def peak_so_far() -> float:
     except ImportError:  # Windows
         return 0.0
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def release_free_memory() -> None:
+    """Return freed memory to the system, where the C library would keep it for later (glibc)."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
