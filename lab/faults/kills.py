@@ -24,6 +24,7 @@ from varitext.files import read_json, sha256_of
 from varitext.loading import load_any
 from varitext.models.answers.pretrained import is_installed
 from varitext.store import CHECKPOINT
+from varitext.training import trainer
 
 FILE_OPERATIONS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.truncate"}
 ENDED = "ended before the kill"
@@ -97,8 +98,8 @@ def killed_at_operation(fit: Fit, folder: Path, tried: np.ndarray, number: int) 
 
 
 def die_before(operation: int, folder: Path) -> None:
-    """Kill this process before that file operation below `folder`, counted from 0."""
-    seen = 0
+    """Kill this process before that file operation below `folder`, counted from 0, with a checkpoint of every round."""
+    seen, trainer.WRITE_EVERY = 0, 0.0
 
     def count(event: str, arguments: tuple[Any, ...]) -> None:
         nonlocal seen

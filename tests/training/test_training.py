@@ -226,3 +226,17 @@ def test_extreme_documents_do_not_break_training():
     counts[60, :] = 5000
     state = trainer(scipy.sparse.csr_matrix(counts), epochs=4).train()
     assert all(math.isfinite(record["dev_perplexity"]) for record in state.history)
+
+
+def test_checkpoints_are_seconds_apart_and_the_last_state_is_written_even_after_an_error(tmp_path):
+    def steps():
+        return load_checkpoint(tmp_path / "checkpoint").state["step"]
+
+    def fail():
+        assert steps() == 0  # rounds of milliseconds are not written
+        raise MemoryError
+
+    run = trainer(checkpoint=tmp_path / "checkpoint", progress=Watcher(4, fail))
+    with pytest.raises(MemoryError):
+        run.train()
+    assert steps() == 2 * run.task.steps_per_epoch  # of the last complete round: the third was not saved yet

@@ -238,7 +238,7 @@ class DocumentModel(
         progress : Progress or None, default=None
             Receives the progress of training.
         checkpoint : Path or None, default=None
-            File to save the state of training in after every round.
+            File to save the state of training in, every few seconds and at the end.
         resume : bool, default=False
             Whether to resume from the checkpoint.
         world : World, default=ALONE

@@ -46,6 +46,7 @@ from varitext.training.settings import (
 CHECKPOINT_FORMAT = 1
 RESCUES = 5  # rollbacks before training gives up
 RESCUE_FACTOR = 0.3  # of the learning rate at a rollback
+WRITE_EVERY = 2.0  # seconds at least between two checkpoints, since a round may take less time than writing one
 
 
 class Trainer:
@@ -66,6 +67,8 @@ class Trainer:
         self.state = TrainingState()
         self.device = next(model.parameters()).device
         self.started, self.interruption = time.monotonic(), Interruption()
+        self.written: Snapshot | None = None  # what the checkpoint holds
+        self.written_at = -math.inf
         self.groups = _parameter_groups(model, settings.updates)
         self.schedule = optimization.schedule
         self.optimizers = [optimization.of(group, settings.weight_decay) for group in self.groups]
@@ -87,7 +90,10 @@ class Trainer:
                 self._restore(snapshot)
             else:
                 self._begin()
-            self._run(interruption)
+            try:
+                self._run(interruption)
+            finally:
+                self._write()
         self.model.load_state_dict(self.best_weights)
         return self.state
 
@@ -181,9 +187,15 @@ class Trainer:
         return True
 
     def _save(self) -> None:
+        """Keep the state for a rollback, and write it if the checkpoint is not recent."""
         self.safe = self._snapshot()
-        if self.checkpoint and self.world.is_first:
+        if time.monotonic() - self.written_at >= WRITE_EVERY:
+            self._write()
+
+    def _write(self) -> None:
+        if self.checkpoint and self.world.is_first and self.written is not self.safe:
             save_checkpoint(self.checkpoint, self.safe)
+            self.written, self.written_at = self.safe, time.monotonic()
 
     def _reason_to_stop(self) -> str:
         if self.asked_to_stop or (self.world.size == 1 and self.interruption.requested):
