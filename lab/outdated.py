@@ -4,7 +4,7 @@ A result depends on what its experiment or measurement imports, and on its model
 place of an import do not count as changes: what is imported is itself depended on.
 
 A run is confirmed if the same run with another seed was repeated with the current code and gave the figures of a commit
-at which, or after which, the run was measured.
+at which, or after which, the run was measured. A confirmed run confirms earlier ones in the same way.
 """
 
 import argparse
@@ -82,14 +82,20 @@ def outdated_runs(name: str, folder: Path) -> set[str]:
 
 def _runs_in(name: str, records: list[dict[str, Any]]) -> Iterator[Result]:
     reasons = {name_of(one["settings"]): _reason_of(name, one) for one in records}
-    confirmed: dict[str, str] = {}  # the commit whose figures a current run has, by the settings besides the seed
-    for one in records:
-        if one.get("confirms") and not reasons[name_of(one["settings"])]:
-            confirmed[_without_seed(one)] = one["confirms"]
+    confirmed: dict[str, str] = {}  # the earliest commit whose figures a current run has, by the settings but the seed
+
+    def is_same(one: dict[str, Any]) -> bool:
+        since = confirmed.get(_without_seed(one))
+        return bool(since and one.get("commit") and _is_ancestor(since, one["commit"]))
+
+    for _ in records:  # a confirmed run may confirm earlier ones in turn
+        for one in records:
+            earlier, now = one.get("confirms"), confirmed.get(_without_seed(one))
+            if earlier and (is_same(one) or not reasons[name_of(one["settings"])]):
+                confirmed[_without_seed(one)] = earlier if now is None or _is_ancestor(earlier, now) else now
     for one in records:
         run = name_of(one["settings"])
-        since = confirmed.get(_without_seed(one))
-        same = bool(reasons[run] and since and one.get("commit") and _is_ancestor(since, one["commit"]))
+        same = bool(reasons[run]) and is_same(one)
         yield Result(name, run, "" if same else reasons[run], same)
 
 

@@ -94,6 +94,21 @@ def test_a_repeated_seed_confirms_the_others_that_were_measured_since(tmp_path, 
     assert "table4                      1          1         3\n3 of 5 results" in capsys.readouterr().out
 
 
+def test_a_confirmed_run_confirms_earlier_ones(tmp_path, changes, monkeypatch):
+    order = ["gone", "old", "earlier", "new"]
+    monkeypatch.setattr(outdated, "_is_ancestor", lambda one, later: order.index(one) <= order.index(later))
+    settings = {"corpus": "wikiqa", "model": "lstm"}
+    lines = [
+        {"settings": settings | {"seed": 0}, "commit": "gone"},
+        {"settings": settings | {"seed": 1}, "commit": "old", "confirms": "gone"},
+        {"settings": settings | {"seed": 2}, "commit": "new", "confirms": "old"},
+    ]
+    (tmp_path / "table4.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert [one.confirmed for one in results_in(tmp_path)] == [True, True, False]
+    (tmp_path / "table4.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines[:2]))
+    assert not any(one.confirmed for one in results_in(tmp_path))  # no run of the current code
+
+
 def test_one_commit_precedes_another(repository, monkeypatch):
     monkeypatch.setattr(outdated, "ROOT", repository)
     first = git(repository, "rev-parse", "HEAD")

@@ -10,7 +10,7 @@ import pytest
 from refusal import refused
 from small_corpora import questions, use_small_questions
 
-from varitext.reproduce import EXPERIMENTS, answer_fits, experiment_named, overfitting, table4
+from varitext.reproduce import EXPERIMENTS, answer_fits, engine, experiment_named, overfitting, table4
 from varitext.reproduce.engine import Experiment, Plan, Run, read_records, reproduce
 
 
@@ -122,7 +122,7 @@ def test_a_run_is_repeated_if_asked(tmp_path):
     assert measured == [1, 1] and len(read_records(experiment, tmp_path)) == 1
 
 
-def test_a_repeated_run_with_the_same_figures_confirms_the_earlier_one(tmp_path):
+def test_a_repeated_run_with_the_same_figures_confirms_the_earliest_one(tmp_path, monkeypatch):
     figures = {"map": 0.7, "rows": {"seconds": 1.0, "n": 3, "each": [1.0, 0.4]}}
 
     def measured_again(result):
@@ -135,6 +135,8 @@ def test_a_repeated_run_with_the_same_figures_confirms_the_earlier_one(tmp_path)
     assert "confirms" not in first
     near = {"map": 0.702, "rows": {"seconds": 9.0, "n": 3, "each": [0.0, 0.0]}}
     assert measured_again(near)["confirms"] == first["commit"]
+    monkeypatch.setattr(engine, "provenance", lambda: {"commit": "later"})
+    assert measured_again(near)["commit"] == "later" and measured_again(near)["confirms"] == first["commit"]
     assert "confirms" not in measured_again(near | {"map": 0.71})
     assert "confirms" not in measured_again(near | {"map": 0.71, "more": 1})
 

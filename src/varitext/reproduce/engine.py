@@ -88,7 +88,7 @@ def reproduce(experiment: Experiment, plan: Plan, results: Path, log: Callable[[
         record = {"experiment": experiment.name, "settings": run.settings, "result": run.measure()}
         conditions: Record = {"seconds": round(time.monotonic() - started, 1), "threads": torch.get_num_threads()}
         if found is not None and same_figures(found["result"], record["result"]):
-            conditions["confirms"] = found.get("commit")
+            conditions["confirms"] = found.get("confirms") or found.get("commit")  # the earliest with these figures
         add_record(path, record | conditions | provenance())
     for reason in sorted(missing):
         log(f"{experiment.name}: {reason}")
