@@ -1,7 +1,7 @@
 """List results that are older than the code they depend on.
 
-A result depends on what its experiment or measurement imports, and on its model. Comments, docstrings, layout and the
-place of an import do not count as changes: what is imported is itself depended on.
+A result depends on what its experiment or measurement imports, and on its model. Comments, docstrings, annotations,
+layout and the place and form of an import do not count as changes: what is imported is itself depended on.
 
 A run is confirmed if the same run with another seed was repeated with the current code and gave the figures of a commit
 at which, or after which, the run was measured. A confirmed run confirms earlier ones in the same way.
@@ -175,12 +175,45 @@ def _code_differs(revision: str, name: str, folder: Path) -> bool:
 
 
 def _bare(source: str) -> str:
-    """A Python file without docstrings and imports."""
+    """A Python file without docstrings, annotations and imports; imported names are written in full."""
     tree = ast.parse(source)
+    return ast.dump(_Bare(dict(_imported(tree))).visit(tree))
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """What each imported name stands for, wherever it is imported."""
     for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((one.asname, one.name) for one in node.names if one.asname)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((one.asname or one.name, f"{node.module}.{one.name}") for one in node.names)
+
+
+class _Bare(ast.NodeTransformer):
+    def __init__(self, imported: dict[str, str]):
+        self.imported = imported
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
         if isinstance(body := getattr(node, "body", None), list):
-            node.body = [one for one in body if not _is_text(one) and not isinstance(one, ast.Import | ast.ImportFrom)]
-    return ast.dump(tree)
+            node.body = [one for one in body if not _is_text(one) and not _is_import(one)]  # type: ignore[attr-defined]
+        for name in {"annotation", "returns"} & set(node._fields):
+            setattr(node, name, None)
+        return super().generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.Name(self.imported.get(node.id, node.id))
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        owner = self.visit(node.value)
+        is_module = isinstance(owner, ast.Name) and isinstance(node.value, ast.Name | ast.Attribute)
+        return ast.Name(f"{owner.id}.{node.attr}") if is_module else ast.Attribute(owner, node.attr)
+
+
+def _is_import(statement: ast.stmt) -> bool:
+    """An import, also one that only type checkers see."""
+    if isinstance(statement, ast.If):
+        return isinstance(statement.test, ast.Name) and statement.test.id == "TYPE_CHECKING"
+    return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def _is_text(statement: ast.stmt) -> bool:

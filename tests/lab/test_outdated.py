@@ -145,6 +145,15 @@ def test_words_that_are_only_read_make_no_result_old(repository):
     assert changed_since(third, ["latent"], repository) == ["latent/bound.py"]
 
 
+def test_the_form_of_an_import_makes_no_result_old_but_another_source_does():
+    eager = "from scipy import sparse\n\ndef f(x: sparse.csr_matrix):\n    return sparse.csr_matrix(x).T\n"
+    typed = "if TYPE_CHECKING:\n    from scipy.sparse import csr_matrix\n\n"
+    lazy = 'def f(x: "csr_matrix") -> object:\n    from scipy.sparse import csr_matrix\n    return csr_matrix(x).T\n'
+    assert outdated._bare(eager) == outdated._bare(typed + lazy)
+    assert outdated._bare(lazy) != outdated._bare(lazy.replace("scipy.sparse", "other"))
+    assert outdated._bare(lazy) != outdated._bare(lazy.replace(".T", ".H"))
+
+
 def test_a_result_depends_on_its_experiment_and_its_model_only():
     models = "src/varitext/models/documents"
     lda, nvdm = (depends_on("table1a", model) for model in ("lda", "nvdm"))
