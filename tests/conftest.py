@@ -2,10 +2,15 @@
 
 import gc
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# compiled once, not by each of the processes that tests start, even where the environment says otherwise
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 gc.disable()  # while tests are collected: to look for garbage among what is imported takes a third of that time
 
