@@ -8,7 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# compiled once, not by each of the processes that tests start, even where the environment says otherwise
+# modules are compiled once, not by each process that a test starts, even if the environment disables byte code
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
