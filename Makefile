@@ -49,8 +49,8 @@ build/lowest.txt: pyproject.toml
 demo: .venv/.demo
 	$(BIN)/varitext demo
 
-# two test processes on two cores, one thread each; three took longer. Types are checked beside them: by itself that
-# would leave a core idle
+# three test processes on two cores, one thread each: some tests wait for others to start or end. Types are checked
+# beside them: by itself that would leave a core idle
 test: setup style
 	$(BIN)/mypy & OMP_NUM_THREADS=1 $(BIN)/python -m pytest; tested=$$?; wait $$! && exit $$tested
 

@@ -2,10 +2,15 @@
 
 import gc
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+# modules are compiled once, not by each process that a test starts, even if the environment disables byte code
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 gc.disable()  # while tests are collected: to look for garbage among what is imported takes a third of that time
 

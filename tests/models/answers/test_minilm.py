@@ -260,7 +260,7 @@ def one_layer(monkeypatch):
 @here
 def test_the_cross_encoder_learns_and_its_folder_ranks(tmp_path, one_layer):
     test = made_up(12, 2)
-    ranker = AnswerRanker("minilm_tuned", epochs=10, batch_size=30, learning_rate=3e-2, threads=1)
+    ranker = AnswerRanker("minilm_tuned", epochs=7, batch_size=30, learning_rate=3e-2, threads=1)
     ranker.fit(made_up(60, 0), made_up(8, 1))
     assert ranker.evaluate(test).ranking.map > 0.9  # by chance .46
     assert ranker.fitted_.training["learning_rate"] == pytest.approx(3e-2 / 60)
