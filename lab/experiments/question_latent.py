@@ -18,7 +18,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from varitext.answers.prediction import PREDICTION_PAIRS, prior_samples
+from varitext.answers.network_prediction import PREDICTION_PAIRS, prior_samples
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.task import ACTIVE
 from varitext.batches.pairs import PairBatches

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from varitext.answers.fitting import NO_FREQUENCIES
+from varitext.answers.fitted import NO_FREQUENCIES
 from varitext.answers.index import CandidateIndex
 from varitext.answers.joint import JointModel
 from varitext.answers.training_data import mixed_lists

@@ -57,7 +57,7 @@ def load_ranker(
 
 def untrained_ranker(model: str, threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
     """A ranker that needs no fit; models that do are refused."""
-    from varitext.answers.fitting import ranks_untrained
+    from varitext.answers.fitted import ranks_untrained
     from varitext.answers.ranker import AnswerRanker
 
     ranker = AnswerRanker(model, threads=threads, device=device)
@@ -68,7 +68,7 @@ def untrained_ranker(model: str, threads: int | None = None, device: str = "cpu"
 
 def general_ranker(threads: int | None = None, device: str = "cpu") -> "AnswerRanker":
     """The best ranker that needs no fit: minilm if its extra is installed, otherwise bm25."""
-    from varitext.models.answers.pretrained import is_installed
+    from varitext.corpora.minilm import is_installed
 
     return untrained_ranker("minilm" if is_installed() else "bm25", threads, device)
 

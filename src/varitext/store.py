@@ -4,7 +4,7 @@ Safe to load from anyone: plain text, JSON and safetensors, no pickle, no code; 
 before it is used. Sizes are bounded, and a network is built only after its shapes have been found to be those of the
 weights (`layers/architecture.py`). This is format version 1.
 
-torch is imported only where weights are read or written as tensors.
+The weights of document models are tensors, those of rankers numpy arrays: a ranker without a network needs no torch.
 """
 
 import hashlib
@@ -13,10 +13,11 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
+from safetensors import numpy as arrays
 
 import varitext
 from varitext.errors import InputError, first_line
@@ -31,9 +32,6 @@ from varitext.files import (
     write_text,
 )
 from varitext.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 FORMAT = "varitext-model"
 FORMAT_VERSION = 1
@@ -54,7 +52,7 @@ MAX_HEADER_BYTES = 4 << 20  # of a .safetensors file: some 40,000 tensors
 class StoredModel(NamedTuple):
     kind: str  # one of KINDS
     config: dict[str, Any]  # what the kind needs to build itself again
-    weights: "dict[str, Tensor]"
+    weights: dict[str, Any]  # tensors of a document model, arrays of a ranker
     vocabulary: Vocabulary
     metrics: list[dict[str, Any]]  # one record per training round
     attachments: Mapping[str, bytes] = MappingProxyType({})  # more files, by name: what not every model has
@@ -68,11 +66,8 @@ def save_model(folder: Path, stored: StoredModel, overwrite: bool = False) -> No
     """Write the folder completely or not at all. An unfinished run's checkpoint in it is kept, and so is the cache."""
     if not overwrite:
         refuse_to_overwrite(folder, "Name another folder, or replace it: save(folder, overwrite=True).")
-    from safetensors.torch import save_file
-
     with atomic_folder(folder) as temporary:
-        weights = {name: tensor.detach().cpu().contiguous() for name, tensor in stored.weights.items()}
-        save_file(weights, temporary / WEIGHTS)
+        _write_weights(stored, temporary / WEIGHTS)
         stored.vocabulary.save(temporary / "vocabulary.txt")
         write_text(temporary / "metrics.jsonl", "".join(json.dumps(record) + "\n" for record in stored.metrics))
         header = {"format": FORMAT, "format_version": FORMAT_VERSION, "varitext_version": varitext.__version__}
@@ -145,16 +140,8 @@ def read_array(folder: Path, config: dict[str, Any], name: str) -> np.ndarray:
 
 def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel:
     """The files beside config.json, each checked against its hash there."""
-    from safetensors.torch import load_file
-
     _check_files(folder, config)
-    path = folder / WEIGHTS
-    try:
-        weights = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"{path} cannot be read ({first_line(error)})") from None
-    floats = {name: tensor for name, tensor in weights.items() if tensor.is_floating_point()}
-    _check_finite(path, {name: bool(tensor.isfinite().all()) for name, tensor in floats.items()})
+    weights = _read_weights(folder / WEIGHTS, kind)
     try:
         metrics = [dict(json.loads(line)) for line in read_text(folder / "metrics.jsonl").splitlines()]
     except (TypeError, ValueError, RecursionError) as error:
@@ -163,6 +150,26 @@ def _read_stored(folder: Path, kind: str, config: dict[str, Any]) -> StoredModel
         raise InputError(f"{folder / 'metrics.jsonl'} is not valid JSON lines ({first_line(error)})") from None
     attachments = {name: (folder / name).read_bytes() for name in config["sha256"] if name not in HASHED}
     return StoredModel(kind, config, weights, Vocabulary.load(folder / "vocabulary.txt"), metrics, attachments)
+
+
+def _write_weights(stored: StoredModel, path: Path) -> None:
+    if stored.kind != DOCUMENT_MODEL:
+        return arrays.save_file(stored.weights, path)
+    from safetensors.torch import save_file  # slow to import
+
+    save_file({name: tensor.detach().cpu().contiguous() for name, tensor in stored.weights.items()}, path)
+
+
+def _read_weights(path: Path, kind: str) -> dict[str, Any]:
+    load_file: Callable[[Path], dict[str, Any]] = arrays.load_file
+    if kind == DOCUMENT_MODEL:
+        from safetensors.torch import load_file  # slow to import
+    try:
+        weights = load_file(path)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{path} cannot be read ({first_line(error)})") from None
+    _check_finite(path, {name: bool(np.isfinite(np.asarray(values)).all()) for name, values in weights.items()})
+    return weights
 
 
 def _check_files(folder: Path, config: dict[str, Any]) -> None:

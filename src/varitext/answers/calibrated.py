@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from varitext.answers.copies import copies_of, highest_of_copies
 from varitext.answers.input import QuestionSource, as_corpus, as_questions
@@ -28,6 +27,7 @@ from varitext.corpora.question_answers import CanonicalOrder
 from varitext.errors import InputError
 from varitext.evaluation.columns import SharedRanks, binary_labels, numbers, question_index, same_length
 from varitext.evaluation.conformal import HeldOutQuestions, mass_above
+from varitext.layers.functions import expit
 from varitext.store import CALIBRATED_RANKER, StoredModel, load_one_of, save_model
 from varitext.text import Vocabulary
 

@@ -6,21 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from varitext.answers.familiarity import Familiarity
-from varitext.answers.fitting import UNTRAINED, DevComparison, FittedAnswers, check_class
+from varitext.answers.fitted import UNTRAINED, DevComparison, FittedAnswers
 from varitext.answers.joint import JointModel
 from varitext.answers.prediction import Calibration, Combination
 from varitext.answers.recalibration import CalibrationReport
 from varitext.answers.settings import AnswerSettings, check_samples, flat_settings, settings_from_flat
-from varitext.answers.stages import MEMBERS, build_stage, check_stage
+from varitext.answers.stages import check_class, stored_stage
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.evaluation.conformal import HeldOutQuestions
 from varitext.models.answers import ANSWER_MODELS, model_class
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.pretrained import weights_sha256
 from varitext.models.registry import stored_name, trusted_class
 from varitext.records import check_ranges, check_types
 from varitext.runtime.devices import usable_device
@@ -61,8 +59,8 @@ def save(settings: AnswerSettings, fitted: FittedAnswers, folder: Path, overwrit
         "learned": {name: getattr(fitted, name) for name in FACTS},
     }
     if fitted.network.pretrained:
-        config[ENCODER] = weights_sha256()
-    frequencies = torch.from_numpy(overlap.document_frequencies.astype(np.int32))
+        config[ENCODER] = _installed_encoder()
+    frequencies = overlap.document_frequencies.astype(np.int32)
     weights = fitted.first_stage.stored_weights() | {FREQUENCIES: frequencies}
     save_model(folder, StoredModel(ANSWER_RANKER, config, weights, overlap.vocabulary, fitted.history), overwrite)
 
@@ -75,23 +73,18 @@ def restore(stored: StoredModel, folder: Path, trust: str | type | None = None) 
     check_samples(settings.prediction_samples)
     settings.device = usable_device(settings.device)
     settings.model = _model(config["model"], folder, trust)
-    frequencies = weights.pop(FREQUENCIES).numpy().astype(np.int64)
+    frequencies = weights.pop(FREQUENCIES).astype(np.int64)
     if not len(vocabulary) == config["architecture"]["vocabulary_size"] == len(frequencies):
         raise InputError(f"{folder}: vocabulary.txt and the weights differ in size")
     facts = {name: config["learned"][name] for name in FACTS}
     overlap = Overlap(vocabulary, frequencies, facts["n_training_pairs"])
     architecture = config["architecture"]
-    members, kind = architecture.get(MEMBERS, 1), model_class(settings.model)
+    kind = model_class(settings.model)
     if facts["stopped"] == UNTRAINED and kind.untrained is not None:
         kind = kind.untrained
-    if kind.pretrained and config.get(ENCODER, weights_sha256()) != weights_sha256():  # older folders have none
-        raise InputError(
-            f"{folder} was fitted on another encoder (SHA-256 {str(config[ENCODER])[:12]}..., installed is "
-            f"{weights_sha256()[:12]}...): install the package that it was fitted with, or fit it again"
-        )
-    check_stage(kind, architecture, overlap, weights, folder)
-    stage = build_stage(kind, architecture, overlap, settings.device, members=members)
-    stage.restore(weights, folder)
+    if kind.pretrained:
+        _check_encoder(config, folder)
+    stage = stored_stage(kind, architecture, overlap, settings.device, weights, folder)
     records = {name: _record(build, config.get(name)) for name, build in RECORDS.items()}
     fitted = FittedAnswers(
         first_stage=stage, overlap=overlap, training=config["training"], history=stored.metrics, **facts, **records
@@ -108,6 +101,22 @@ def _model(name: str, folder: Path, trust: str | type | None) -> Any:
     kind = trusted_class(name, trust, folder)
     check_class(kind)
     return kind
+
+
+def _check_encoder(config: dict[str, Any], folder: Path) -> None:
+    """Refuse a folder that was fitted on another pretrained encoder; older folders do not name theirs."""
+    installed = _installed_encoder()
+    if (stored := str(config.get(ENCODER, installed))) != installed:
+        raise InputError(
+            f"{folder} was fitted on another encoder (SHA-256 {stored[:12]}..., installed is {installed[:12]}...): "
+            "install the package that it was fitted with, or fit it again"
+        )
+
+
+def _installed_encoder() -> str:
+    from varitext.models.answers.pretrained import weights_sha256  # imports torch
+
+    return weights_sha256()
 
 
 def _as_dict(record: Any) -> dict[str, Any] | None:

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from varitext.batches.pairs import reading_form
 from varitext.corpora.own_questions import QuestionColumns, from_table
-from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers, sentence_words
+from varitext.corpora.question_answers import Candidate, Question, QuestionAnswers, reading_form, sentence_words
 from varitext.errors import InputError
 from varitext.models.answers.features.overlap import is_word
 from varitext.text import Vocabulary

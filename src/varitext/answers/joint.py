@@ -24,15 +24,16 @@ A score of minus infinity is a candidate that cannot be right.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn.functional import logsigmoid
 
 from varitext.evaluation.conformal import abstention_threshold
+from varitext.layers.functions import expit, functions_for
 from varitext.layers.main_answer import log_main_or_none, log_probability_of_labels
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 KINDS = 2  # of questions: with one answer, and lists
 INITIAL = (1.0, 0.0, 0.5, -1.0, -3.0, 0.3, -1.0, 0.3, 1.0)  # a, b, d, log odds of a list, r_c and t_c of each kind, e
@@ -91,7 +92,7 @@ class JointModel:
         weights = question_weights(answerable, share)
         typical_length = len(scores) / len(answerable)
         questions = _side_by_side(scores, labels, question_of, typical_length)
-        parameters = _maximum_likelihood(questions, torch.from_numpy(weights), prior)
+        parameters = _maximum_likelihood(questions, weights, prior)
         model = cls(parameters, typical_length=typical_length)
         right = model.posterior(scores, question_of).right
         first = _first_of_each(scores, question_of)
@@ -106,9 +107,10 @@ class JointModel:
 
     def log_likelihood(self, scores: np.ndarray, labels: np.ndarray, question_of: np.ndarray) -> np.ndarray:
         """log P(all labels) of every question, in nats."""
-        parameters = torch.tensor(self.parameters, dtype=torch.float64)
-        questions = _side_by_side(scores, labels, question_of, self.typical_length)
-        return _log_likelihood(parameters, questions).numpy()  # [Q]
+        import torch  # slow to import, and not needed to rank
+
+        questions = _side_by_side(scores, labels, question_of, self.typical_length).as_tensors()
+        return _log_likelihood(torch.tensor(self.parameters, dtype=torch.float64), questions).numpy()  # [Q]
 
     def posterior(self, scores: np.ndarray, question_of: np.ndarray | None = None) -> JointPosterior:
         """The posterior of candidates, [P], and of their questions; without `question_of` all belong to one."""
@@ -116,16 +118,15 @@ class JointModel:
         order = np.lexsort((np.arange(len(scores)), -scores, question_of))  # each question's candidates, best first
         falling, question = scores[order], question_of[order]
         questions = _side_by_side(falling, np.zeros(len(falling), np.int8), question, self.typical_length)
-        right, best, none = _posterior(_parts(torch.tensor(self.parameters, dtype=torch.float64), questions))
-        shared = _shared(best[questions.real].numpy(), falling, question)
-        return JointPosterior(_put_back(right[questions.real].numpy(), order), _put_back(shared, order), none.numpy())
+        right, best, none = _posterior(_parts(np.array(self.parameters), questions))
+        shared = _shared(best[questions.real], falling, question)
+        return JointPosterior(_put_back(right[questions.real], order), _put_back(shared, order), none)
 
     def label_distributions(self, scores: np.ndarray, question_of: np.ndarray) -> "list[LabelDistribution]":
         """One for each question, in the order of their numbers; candidates in the order given."""
         questions = _side_by_side(scores, np.zeros(len(scores), np.int8), question_of, self.typical_length)
-        part = _parts(torch.tensor(self.parameters, dtype=torch.float64), questions)
-        main, none = part.log_main.exp().numpy(), part.log_none.exp().numpy()
-        kind, also = part.log_kind.exp().numpy(), part.also.sigmoid().numpy()
+        part = _parts(np.array(self.parameters), questions)
+        main, none, kind, also = np.exp(part.log_main), np.exp(part.log_none), np.exp(part.log_kind), expit(part.also)
         sizes = questions.real.sum(1).tolist()
         return [
             LabelDistribution(main[row, :size], float(none[row]), kind, also[:, row, :size])
@@ -156,14 +157,17 @@ class LabelDistribution(NamedTuple):
         return labels.astype(np.int8)
 
 
-def _maximum_likelihood(questions: "_Questions", weights: Tensor, prior: ParameterPrior) -> tuple[float, ...]:
-    from scipy.optimize import minimize  # slow to import, and not needed to rank
+def _maximum_likelihood(given: "_Questions", weights: np.ndarray, prior: ParameterPrior) -> tuple[float, ...]:
+    import torch  # slow to import, and not needed to rank
+    from scipy.optimize import minimize
 
+    questions, weight_of = given.as_tensors(), torch.from_numpy(weights)
     mean, std = (torch.tensor(values, dtype=torch.float64) for values in prior)
 
     def objective(values: np.ndarray) -> tuple[float, np.ndarray]:
         parameters = torch.tensor(values, dtype=torch.float64, requires_grad=True)
-        loss = 0.5 * (((parameters - mean) / std) ** 2).sum() - (weights * _log_likelihood(parameters, questions)).sum()
+        log_likelihood = (weight_of * _log_likelihood(parameters, questions)).sum()
+        loss = 0.5 * (((parameters - mean) / std) ** 2).sum() - log_likelihood
         (gradient,) = torch.autograd.grad(loss, parameters)
         return float(loss.detach()), gradient.numpy()
 
@@ -173,12 +177,17 @@ def _maximum_likelihood(questions: "_Questions", weights: Tensor, prior: Paramet
 
 
 class _Questions(NamedTuple):
-    """Q questions side by side, padded to the longest."""
+    """Q questions side by side, padded to the longest: arrays, or tensors for a fit."""
 
-    scores: Tensor  # [Q, n]   zero on padding
-    labels: Tensor  # [Q, n]   false on padding
-    weights: Tensor  # [Q, n]   w; zero on padding
-    real: Tensor  # [Q, n]
+    scores: Any  # [Q, n]   zero on padding
+    labels: Any  # [Q, n]   false on padding
+    weights: Any  # [Q, n]   w; zero on padding
+    real: Any  # [Q, n]
+
+    def as_tensors(self) -> "_Questions":
+        import torch  # slow to import, and not needed to rank
+
+        return _Questions(*map(torch.from_numpy, self))
 
 
 def _side_by_side(
@@ -191,7 +200,7 @@ def _side_by_side(
     scores, right, weights = np.zeros(real.shape), np.zeros(real.shape, bool), np.zeros(real.shape)
     scores[real], right[real] = log_odds_of[order], labels[order] == 1
     weights[real] = _weights_by_rank(log_odds_of, question_of, FULL_LENGTHS * typical_length)[order]
-    return _Questions(*map(torch.from_numpy, (scores, right, weights, real)))
+    return _Questions(scores, right, weights, real)
 
 
 def _weights_by_rank(scores: np.ndarray, question_of: np.ndarray, full: float) -> np.ndarray:
@@ -204,44 +213,48 @@ def _weights_by_rank(scores: np.ndarray, question_of: np.ndarray, full: float) -
 
 
 class _Parts(NamedTuple):
-    log_main: Tensor  # [Q, n]
-    log_none: Tensor  # [Q]
-    log_kind: Tensor  # [C]
-    also: Tensor  # [C, Q, n] log odds that a candidate is right beside the main answer
+    """Arrays, or tensors for a fit."""
+
+    log_main: Any  # [Q, n]
+    log_none: Any  # [Q]
+    log_kind: Any  # [C]
+    also: Any  # [C, Q, n] log odds that a candidate is right beside the main answer
 
 
-def _parts(parameters: Tensor, questions: _Questions) -> _Parts:
+def _parts(parameters: "np.ndarray | Tensor", questions: _Questions) -> _Parts:
+    of = functions_for(parameters)
     scale, none, by_number, of_list = parameters[:4]
-    also, by_scores = parameters[4:8].view(KINDS, 2, 1, 1), parameters[8]
+    also, by_scores = parameters[4:8].reshape(KINDS, 2, 1, 1), parameters[8]
     scores, weights = scale * questions.scores, questions.weights
-    total = (scores + weights.log()).logsumexp(1).clamp(min=LOWEST_SUM)  # [Q]   L
-    score_of_none = none + by_number * weights.sum(1).log() + (1 - by_scores) * total  # [Q]
+    total = of.logsumexp(scores + of.log(weights)).clip(LOWEST_SUM)  # [Q]   L
+    score_of_none = none + by_number * of.log(weights.sum(1)) + (1 - by_scores) * total  # [Q]
     log_main, log_none = log_main_or_none(scores, score_of_none, weights)
-    log_kind = torch.stack([logsigmoid(-of_list), logsigmoid(of_list)])
-    log_weights = torch.where(questions.real, weights, 1.0).log()
+    log_kind = of.stack([of.logsigmoid(-of_list), of.logsigmoid(of_list)])
+    log_weights = of.log(of.where(questions.real, weights, 1.0))
     return _Parts(log_main, log_none, log_kind, also[:, 0] + also[:, 1] * questions.scores + log_weights)
 
 
-def _log_likelihood(parameters: Tensor, questions: _Questions) -> Tensor:
+def _log_likelihood(parameters: "Tensor", questions: _Questions) -> "Tensor":
     """log P(y) of every question, [Q]."""
     part, number = _parts(parameters, questions), questions.real.double()
     by_kind = log_probability_of_labels(part.log_main, part.log_none, part.also, questions.labels, number)  # [C, Q]
-    return (part.log_kind[:, None] + by_kind).logsumexp(0)
+    found: Tensor = (part.log_kind[:, None] + by_kind).logsumexp(0)
+    return found
 
 
-def _posterior(part: _Parts) -> tuple[Tensor, Tensor, Tensor]:
+def _posterior(part: _Parts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """P(right) and P(best), [Q, n], and P(none), [Q], of candidates in falling order.
 
     i is the best if it is the main answer and no higher one is right beside it, or if a lower one is the main answer
     and i is the highest that is right beside that.
     """
-    main, none = part.log_main.exp(), part.log_none.exp()
-    kind, also = part.log_kind.exp()[:, None, None], part.also.sigmoid()  # [C, 1, 1], [C, Q, n]
-    right = main + (1 - none[:, None] - main).clamp(min=0) * (kind * also).sum(0)
-    higher_wrong = torch.cumprod(torch.cat([torch.ones_like(also[..., :1]), 1 - also[..., :-1]], -1), -1)
-    lower = main.flip(1).cumsum(1).flip(1) - main  # [Q, n] P(m is a lower one)
+    main, none = np.exp(part.log_main), np.exp(part.log_none)
+    kind, also = np.exp(part.log_kind)[:, None, None], expit(part.also)  # [C, 1, 1], [C, Q, n]
+    right = main + (1 - none[:, None] - main).clip(0) * (kind * also).sum(0)
+    higher_wrong = np.cumprod(np.concatenate([np.ones_like(also[..., :1]), 1 - also[..., :-1]], -1), -1)
+    lower = main[:, ::-1].cumsum(1)[:, ::-1] - main  # [Q, n] P(m is a lower one)
     best = (kind * higher_wrong * (main + lower * also)).sum(0)
-    return right, torch.minimum(best, right), none  # both are the same sum for the top one: ignore rounding
+    return right, np.minimum(best, right), none  # both are the same sum for the top one: ignore rounding
 
 
 def _shared(best: np.ndarray, falling: np.ndarray, question: np.ndarray) -> np.ndarray:

@@ -7,21 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from textwrap import shorten
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from varitext.answers.baselines import measured_baselines
 from varitext.answers.familiarity import list_statistics
-from varitext.answers.fitting import (
-    UNTRAINED,
-    FittedAnswers,
-    check_settings,
-    fit_stages,
-    ranks_untrained,
-    training_threads,
-    untrained,
-)
+from varitext.answers.fitted import UNTRAINED, FittedAnswers, ranks_untrained, untrained
 from varitext.answers.folder import restore, save
 from varitext.answers.index import CandidateIndex
 from varitext.answers.input import QuestionSource, as_corpus, as_questions, check_known, known_candidates
@@ -38,19 +30,18 @@ from varitext.answers.ranking import (
     rankings_of,
 )
 from varitext.answers.settings import AnswerSettings, check_samples
-from varitext.answers.training_data import TrainingRun, training_data
 from varitext.corpora.own_questions import USUAL_COLUMNS, QuestionColumns
 from varitext.corpora.question_answers import CanonicalOrder, QuestionAnswers, canonical_order, check_some_wrong
 from varitext.errors import InputError
 from varitext.models.answers import model_name
 from varitext.models.answers.features.overlap import COUNTS
-from varitext.models.answers.pretrained import pretrained
-from varitext.models.answers.state_store import NAME
 from varitext.runtime.devices import check_device, running_on
 from varitext.store import ANSWER_RANKER, StoredModel, load_one_of
 from varitext.text import Vocabulary
-from varitext.training.optimizer import MakeOptimizer, Optimization
 from varitext.training.settings import Progress
+
+if TYPE_CHECKING:
+    from varitext.training.optimizer import MakeOptimizer
 
 MAX_SHOWN = 400  # characters of a setting: word vectors may have millions
 
@@ -136,7 +127,7 @@ class AnswerRanker(AnswerSettings):
         checkpoint: Path | None = None,
         resume: bool = False,
         columns: QuestionColumns = USUAL_COLUMNS,
-        optimizer: MakeOptimizer | None = None,
+        optimizer: "MakeOptimizer | None" = None,
         schedule: Callable[[float], float] | None = None,
     ) -> "AnswerRanker":
         """Learn from labelled questions.
@@ -169,6 +160,10 @@ class AnswerRanker(AnswerSettings):
         -------
         self : AnswerRanker
         """
+        from varitext.answers.fitting import check_settings, fit_stages, training_threads  # imports torch
+        from varitext.answers.training_data import TrainingRun, training_data
+        from varitext.training.optimizer import Optimization
+
         check_settings(self)
         train = as_questions(question_answers, columns, labelled=True)
         data = training_data(self, train, None if dev is None else as_questions(dev, columns, labelled=True))
@@ -612,6 +607,9 @@ class AnswerRanker(AnswerSettings):
         """Keep the states that a pretrained encoder reads beside an index that is in a folder."""
         if index.folder is None or not self.fitted_.network.reads_states:
             return nullcontext()
+        from varitext.models.answers.pretrained import pretrained  # imports torch
+        from varitext.models.answers.state_store import NAME
+
         return pretrained().states_kept_in(index.folder / NAME)
 
     def _with_frequencies_of(self, index: CandidateIndex, question: str) -> "AnswerRanker":

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from varitext.answers.joint import INITIAL, JointModel, JointPosterior, ParameterPrior
 from varitext.answers.prediction import Calibration
 from varitext.errors import InputError
 from varitext.evaluation.calibration import calibration_record, no_answer_calibration, top_answers
 from varitext.evaluation.conformal import HeldOutQuestions, mass_above
+from varitext.layers.functions import expit
 from varitext.records import DictRecord
 
 SPREAD = (1.0, 3.0, 0.5, 1.0, 3.0, 1.0, 3.0, 1.0, 0.5)  # standard deviations of the prior, in the order of `INITIAL`

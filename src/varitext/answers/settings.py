@@ -13,7 +13,7 @@ from varitext.records import DATA, MODEL, TRAINING, Option, record_from_dict, se
 from varitext.training.settings import DEVICE, EPOCHS, LATENT_DIM, LEARNING_RATE, SEED, THREADS, TIME_LIMIT
 
 if TYPE_CHECKING:
-    from varitext.models.answers.network import AnswerModel
+    from varitext.models.answers.model import AnswerModel
     from varitext.models.answers.vocabulary import VectorSource
 
 DEFAULT_MODEL = "compare"

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from varitext.answers.prediction import PREDICTION_PAIRS, prior_samples
+from varitext.answers.network_prediction import PREDICTION_PAIRS, prior_samples
 from varitext.answers.settings import PREDICTION_SAMPLES
 from varitext.batches.pairs import PairBatch, PairBatches, PairInputs
 from varitext.corpora.question_answers import QuestionAnswers

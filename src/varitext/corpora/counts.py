@@ -5,19 +5,21 @@ import re
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from varitext.errors import InputError, first_line
 from varitext.files import read_text
 from varitext.text import Vocabulary
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
 MAX_COUNT = 1 << 24  # from here on float32 skips whole numbers
 
 
-def check_counts(matrix: Any, where: str = "the counts", allow_fractional: bool = False) -> sparse.csr_matrix:
+def check_counts(matrix: Any, where: str = "the counts", allow_fractional: bool = False) -> "csr_matrix":
     """`matrix` as float32 CSR with sorted columns and no stored zeros, or an `InputError`.
 
     Takes any sparse matrix or two-dimensional array, and neither changes it nor makes a sparse one dense.
@@ -36,8 +38,10 @@ def check_counts(matrix: Any, where: str = "the counts", allow_fractional: bool 
     return counts
 
 
-def _as_csr(matrix: Any, where: str) -> sparse.csr_matrix:
-    is_sparse = sparse.issparse(matrix)
+def _as_csr(matrix: Any, where: str) -> "csr_matrix":
+    from scipy.sparse import csr_matrix, issparse  # slow to import, and a ranking needs none
+
+    is_sparse = issparse(matrix)
     matrix = matrix if is_sparse else np.asarray(matrix)
     if matrix.ndim != 2:
         raise InputError(f"{where} must have two dimensions, documents and words, not {matrix.ndim}")
@@ -48,10 +52,10 @@ def _as_csr(matrix: Any, where: str) -> sparse.csr_matrix:
             matrix.check_format(full_check=True)  # out-of-range ids would crash compiled code
         except ValueError as error:
             raise InputError(f"{where} are not a valid sparse matrix: {error}") from None
-    return sparse.csr_matrix(matrix)
+    return csr_matrix(matrix)
 
 
-def _refuse(counts: sparse.csr_matrix, wrong: np.ndarray, what: str, where: str) -> None:
+def _refuse(counts: "csr_matrix", wrong: np.ndarray, what: str, where: str) -> None:
     if wrong.any():
         first = int(np.argmax(wrong))
         document = int(np.searchsorted(counts.indptr, first, side="right"))
@@ -65,12 +69,14 @@ _ENTRY = re.compile(r"[0-9]{1,9}:[0-9]{1,9}")
 
 
 class LabelledCounts(NamedTuple):
-    counts: sparse.csr_matrix
+    counts: "csr_matrix"
     labels: tuple[str, ...]
 
 
 def parse_feat(content: bytes, where: str, words: int | None, first_line: int = 1) -> LabelledCounts:
     """Lines `label id:count id:count ...`; ids go from 1 to `words`, or to the largest id."""
+    from scipy.sparse import csr_matrix  # slow to import, and a ranking needs none
+
     labels, entries, places = [], [], []
     for number, line in enumerate(content.splitlines(), start=first_line):
         label, rest = (*line.split(maxsplit=1), b"", b"")[:2]
@@ -91,7 +97,7 @@ def parse_feat(content: bytes, where: str, words: int | None, first_line: int = 
         raise InputError(f"{place}: word id {columns[first] + 1} is not between 1 and {largest:,}")
     width = words or int(columns.max(initial=-1)) + 1
     rows = (numbers[:, 1], columns, np.cumsum([0, *lengths]))
-    return LabelledCounts(check_counts(sparse.csr_matrix(rows, (len(labels), width)), where), tuple(labels))
+    return LabelledCounts(check_counts(csr_matrix(rows, (len(labels), width)), where), tuple(labels))
 
 
 def _what_is_wrong(line: bytes) -> str:
@@ -103,13 +109,15 @@ def _what_is_wrong(line: bytes) -> str:
     return f"{wrong[:40]!r} is not word id:count, two whole numbers from 0 to 999,999,999"
 
 
-def read_npz(path: Path) -> sparse.csr_matrix:
+def read_npz(path: Path) -> "csr_matrix":
     """Sparse counts; a file that holds Python objects is refused, because reading those would run code."""
+    from scipy.sparse import load_npz  # slow to import, and a ranking needs none
+
     try:
         content = io.BytesIO(path.read_bytes())
         if not zipfile.is_zipfile(content) or "format.npy" not in zipfile.ZipFile(content).namelist():
             raise InputError(f"{path} is truncated, or was not written by scipy.sparse.save_npz")
-        return check_counts(sparse.load_npz(content), str(path))
+        return check_counts(load_npz(content), str(path))
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error, MemoryError) as error:

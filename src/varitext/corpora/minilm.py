@@ -34,6 +34,10 @@ def locate(data_dir: Path | None) -> list[LocalFile]:
     return found if in_one_folder and not any(file.path.suffix == ".gz" for file in found) else []
 
 
+def is_installed() -> bool:
+    return importlib.util.find_spec("tokenizers") is not None and bool(locate(None))
+
+
 def fetch(data_dir: Path | None) -> list[LocalFile]:
     if found := locate(data_dir):
         return found

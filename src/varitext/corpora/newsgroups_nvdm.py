@@ -6,9 +6,9 @@ columns are ordered by training count, then by word, and documents by label, the
 
 import hashlib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 
 from varitext.corpora.counts import check_counts, parse_feat
 from varitext.corpora.documents import Documents
@@ -17,6 +17,9 @@ from varitext.corpora.sharded_counts import in_memory
 from varitext.corpora.sources import LocalFile, SourceFile, Unavailable, find_all, not_found, put, read_checked
 from varitext.errors import InputError
 from varitext.text import TokenRules, Vocabulary, VocabularyRules, count_tokens, tokenise
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 NAME = "20newsgroups-nvdm"
 DESCRIPTION = "20 Newsgroups as in the paper: counts of 2,000 words, 11,268 training and 7,505 test documents"
@@ -106,7 +109,7 @@ def _rebuild(part: str, data_dir: Path | None) -> Documents:
 
 def _count_by_recipe(
     articles: list[Article], vocabulary: Vocabulary | None
-) -> tuple[sparse.csr_matrix, list[str], Vocabulary]:
+) -> "tuple[csr_matrix, list[str], Vocabulary]":
     """The counts of the documents that have words, their labels, and the vocabulary."""
     texts = [article for article in articles if article.id not in NOT_TEXT]
     tokens = [(article.label, tokenise(article.body, PAPER_TOKENS)) for article in texts]
@@ -120,7 +123,7 @@ def _count_by_recipe(
 
 
 def _in_order(
-    part: str, counts: sparse.csr_matrix, labels: np.ndarray, vocabulary: Vocabulary, files: tuple[SourceFile, ...]
+    part: str, counts: "csr_matrix", labels: np.ndarray, vocabulary: Vocabulary, files: tuple[SourceFile, ...]
 ) -> Documents:
     counts = check_counts(counts)
     keys = _document_keys(counts, labels)
@@ -129,7 +132,7 @@ def _in_order(
     return Documents(NAME, part, files, counts=counts[order], vocabulary=vocabulary, labels=names)
 
 
-def _document_keys(counts: sparse.csr_matrix, labels: np.ndarray) -> list[bytes]:
+def _document_keys(counts: "csr_matrix", labels: np.ndarray) -> list[bytes]:
     """Each document as bytes that sort like numbers: its label, number of words, the words and their counts."""
     keys = []
     for row, label in enumerate(labels):

@@ -17,8 +17,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from scipy.sparse import csr_matrix, vstack
-
 from varitext.corpora import tables
 from varitext.corpora.counts import LabelledCounts, numbered_words, parse_feat, read_npz, vocabulary_beside
 from varitext.corpora.documents import (
@@ -142,6 +140,8 @@ def _whole(
 
 
 def _whole_counts(stream: Stream, part: str) -> Documents:
+    from scipy.sparse import csr_matrix, vstack  # slow to import, and a ranking needs none
+
     blocks = list(stream.counts or ())
     if not blocks:
         raise InputError(f"{stream.name} has no documents")

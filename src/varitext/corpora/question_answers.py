@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -263,6 +263,7 @@ def split_words(text: str) -> tuple[str, ...]:
     return tuple(map(sys.intern, text.split()))
 
 
+_DIGIT = re.compile(r"\d")
 _STEPS = tuple(  # characters, one of which the text must have for a step to apply, and the step
     (needed.split(), re.compile(pattern), replacement)
     for needed, pattern, replacement in (
@@ -290,6 +291,12 @@ def sentence_words(text: str) -> tuple[str, ...]:
     as in the corpus's own tokenised files; the others differ mostly in one full stop (No. for No and .).
     """
     return split_words(" ".join(_split_marks(text[begin:end]) for begin, end in sentence_spans(text)))
+
+
+@lru_cache(200_000)
+def reading_form(word: str) -> str:
+    """A word as sentence models read it: in lower case, with 0 for every digit, so that all years are 0000."""
+    return _DIGIT.sub("0", word.lower())
 
 
 def _split_marks(sentence: str) -> str:

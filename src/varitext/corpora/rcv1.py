@@ -13,10 +13,9 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
 
 from varitext.corpora import sources
 from varitext.corpora.documents import Documents
@@ -24,6 +23,9 @@ from varitext.corpora.sources import LocalFile, SourceFile, Unavailable, find, o
 from varitext.corpora.tfidf import recover_counts, word_offsets
 from varitext.errors import InputError, first_line
 from varitext.text import VocabularyRules, choose_vocabulary, count_tokens
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 NAME = "rcv1"
 DESCRIPTION = "Reuters RCV1-v2: counts of 10,000 words, 794,414 training and 10,000 test documents"
@@ -67,7 +69,7 @@ MOST_FREQUENT = VocabularyRules(size=10_000, minimum_documents=1, maximum_docume
 class AllDocuments(NamedTuple):
     """Every document in the order of the files, with all words."""
 
-    counts: csr_matrix
+    counts: "csr_matrix"
     words: tuple[str, ...]
     kept: np.ndarray  # [documents]   whether its counts are known
     files: tuple[SourceFile, ...]
@@ -171,6 +173,8 @@ def tokens_of(file: LocalFile, found: list[SourceFile]) -> Iterator[list[str]]:
 
 
 def read_vectors(files: list[LocalFile]) -> AllDocuments:
+    from scipy.sparse import vstack  # slow to import, and a ranking needs none
+
     published = {file.name: file for file in VECTOR_FILES.values()}
     found = tuple(published[file.name] for file in files)
     return recovered(
@@ -178,8 +182,10 @@ def read_vectors(files: list[LocalFile]) -> AllDocuments:
     )
 
 
-def recovered(weights: csr_matrix, files: tuple[SourceFile, ...]) -> AllDocuments:
+def recovered(weights: "csr_matrix", files: tuple[SourceFile, ...]) -> AllDocuments:
     """The counts of all documents; 100,000 of them, spread over all files, show the idf of words."""
+    from scipy.sparse import vstack  # slow to import, and a ranking needs none
+
     offsets = word_offsets(weights[:: max(1, weights.shape[0] // OFFSET_DOCUMENTS)])
     starts = range(0, weights.shape[0], BLOCK)
     blocks = [recover_counts(weights[start : start + BLOCK], offsets) for start in starts]
@@ -187,7 +193,7 @@ def recovered(weights: csr_matrix, files: tuple[SourceFile, ...]) -> AllDocument
     return AllDocuments(counts, tuple(map(str, range(1, TERMS + 1))), kept, files)
 
 
-def weights_of(file: LocalFile, sha256: str) -> csr_matrix:
+def weights_of(file: LocalFile, sha256: str) -> "csr_matrix":
     """Lines `document term:weight term:weight ...`; terms go from 1 to 47,236."""
     from sklearn.datasets import load_svmlight_file
 

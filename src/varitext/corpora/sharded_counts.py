@@ -10,14 +10,16 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from varitext.corpora.shards import ShardArrays, ShardFolder, remapped
 from varitext.errors import InputError
 from varitext.text import Vocabulary
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 WINDOW_DOCUMENTS = 1 << 17
 WINDOW_ENTRIES = 1 << 23
@@ -73,7 +75,7 @@ class ShardedCounts:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, rows: slice | np.ndarray) -> csr_matrix:
+    def __getitem__(self, rows: slice | np.ndarray) -> "csr_matrix":
         """These rows in memory."""
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(len(self)))
@@ -81,7 +83,7 @@ class ShardedCounts:
         found = self._ascending(rows[order])
         return found if (np.diff(order) > 0).all() else found[np.argsort(order)]
 
-    def _ascending(self, rows: np.ndarray) -> csr_matrix:
+    def _ascending(self, rows: np.ndarray) -> "csr_matrix":
         if self.left_out is not None:
             rows = rows + np.searchsorted(self.left_out - np.arange(len(self.left_out)), rows, side="right")
         shards = np.searchsorted(self._all_ends, rows, side="right")
@@ -105,7 +107,7 @@ class ShardedCounts:
     def is_one_window(self) -> bool:
         return len(list(self._windows(range(len(self.folder.shards))))) <= 1
 
-    def blocks(self) -> Iterator[csr_matrix]:
+    def blocks(self) -> "Iterator[csr_matrix]":
         """All rows in order, a window at a time."""
         for shards in self._windows(range(len(self.folder.shards))):
             yield self[self._start(shards[0]) : int(self._ends[shards[-1]])]
@@ -196,10 +198,10 @@ class ShardedCounts:
         return Rows(lengths, words[places].astype(np.int32), counts[places].astype(np.float32))
 
 
-Counts = csr_matrix | ShardedCounts
+Counts = Union["csr_matrix", ShardedCounts]
 
 
-def blocks_of(counts: Counts) -> Iterator[csr_matrix]:
+def blocks_of(counts: Counts) -> "Iterator[csr_matrix]":
     """All documents in order, as matrices in memory, none so large that intermediate results would fill memory."""
     if isinstance(counts, ShardedCounts):
         return counts.blocks()
@@ -223,11 +225,13 @@ def some_rows(generator: np.random.Generator, size: int, wanted: int) -> np.ndar
     return np.sort(generator.choice(size, min(wanted, size), replace=False))
 
 
-def in_memory(counts: Counts) -> csr_matrix:
+def in_memory(counts: Counts) -> "csr_matrix":
     return counts[:] if isinstance(counts, ShardedCounts) else counts
 
 
-def _stack(pieces: list[Rows], width: int) -> csr_matrix:
+def _stack(pieces: list[Rows], width: int) -> "csr_matrix":
+    from scipy.sparse import csr_matrix  # slow to import, and a ranking needs none
+
     if not pieces:
         pieces = [Rows(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))]
     lengths, words, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))

@@ -17,10 +17,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 import varitext
 from varitext.corpora.counts import MAX_COUNT
@@ -30,6 +29,9 @@ from varitext.files import check_sha256, read_config, sha256_of, write_json
 from varitext.records import record_from_dict
 from varitext.text import Vocabulary
 from varitext.text.counting import MAX_TABLE, ChunkCounts
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 FORMAT = "varitext-shards"
 FORMAT_VERSION = 1
@@ -213,7 +215,7 @@ class ShardSizes:
 DEFAULT_SIZES = ShardSizes()
 
 
-def chunk_of(counts: csr_matrix) -> ChunkCounts:
+def chunk_of(counts: "csr_matrix") -> ChunkCounts:
     return ChunkCounts(np.diff(counts.indptr).astype(np.int64), counts.indices, counts.data)
 
 

@@ -11,12 +11,14 @@ What cannot be known: a document whose words all occur equally often has the wei
 and is returned as such.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from varitext.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 LEAST_DOCUMENTS = 11  # with a word: fewer do not show its idf
 WIDTHS = np.geomspace(0.2, 0.001, 12)  # of a cluster, round by round
@@ -28,12 +30,14 @@ APART = 64.0  # more than the distance between the logs of any two weights
 
 
 class RecoveredCounts(NamedTuple):
-    counts: csr_matrix  # [documents, V]   a document that fails a check has none
+    counts: "csr_matrix"  # [documents, V]   a document that fails a check has none
     passed: np.ndarray  # [documents]   whether all its counts are whole, and make up its norm
 
 
-def recover_counts(weights: csr_matrix, offsets: np.ndarray | None = None) -> RecoveredCounts:
+def recover_counts(weights: "csr_matrix", offsets: np.ndarray | None = None) -> RecoveredCounts:
     """The counts of every word with an offset (default: those of `word_offsets`), and which documents pass."""
+    from scipy.sparse import csr_matrix  # slow to import, and a ranking needs none
+
     offsets = word_offsets(weights) if offsets is None else offsets
     every = _entries(weights)
     known = np.isfinite(offsets[every.words])
@@ -52,7 +56,7 @@ def recover_counts(weights: csr_matrix, offsets: np.ndarray | None = None) -> Re
     return RecoveredCounts(csr_matrix(found, weights.shape), passed)
 
 
-def word_offsets(weights: csr_matrix) -> np.ndarray:
+def word_offsets(weights: "csr_matrix") -> np.ndarray:
     """log idf of each word, up to a constant; NaN for a word of fewer than `LEAST_DOCUMENTS` documents.  [V]"""
     rows, words, logs = _entries(weights)
     documents, size = weights.shape
@@ -73,7 +77,7 @@ class _Entries(NamedTuple):
     logs: np.ndarray
 
 
-def _entries(weights: csr_matrix) -> _Entries:
+def _entries(weights: "csr_matrix") -> _Entries:
     if not (weights.data > 0).all():
         raise InputError("tf-idf weights must be above zero")
     rows = np.repeat(np.arange(weights.shape[0]), np.diff(weights.indptr))

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import gammaln
 
 from varitext.corpora.question_answers import protocol_named
 from varitext.errors import InputError
@@ -204,6 +203,8 @@ def _reciprocal_parts(places: _Places) -> np.ndarray:
 
 
 def _log_choose(n: np.ndarray, k: np.ndarray) -> np.ndarray:
+    from scipy.special import gammaln  # slow to import, and not needed to rank
+
     logarithm: np.ndarray = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     return logarithm
 

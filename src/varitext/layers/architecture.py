@@ -1,6 +1,6 @@
 """Check that the weights in a model folder (`store.py`) match the architecture that config.json describes."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from varitext.errors import InputError
+from varitext.layers.shapes import check_numbers, check_shapes
 
-MAX_SIZE = 10_000_000  # of a number in the architecture
 MAX_UNSTORED = 25_000_000  # numbers of a network that are not stored in its weights: an identity of 5,000 dimensions
 MAX_CALLS = 5_000  # of torch functions while a network is built
 MAX_CALLS_PER_TENSOR = 50  # further calls per tensor of the weights
@@ -23,17 +23,10 @@ def check_architecture(
 ) -> None:
     """Refuse an architecture that does not match the weights, before a network takes any memory."""
     config = folder / "config.json"
-    if (largest := max(_numbers(architecture), default=0)) > MAX_SIZE:
-        raise InputError(f"{config}: the architecture has the number {largest}; at most {MAX_SIZE:,} is allowed")
+    check_numbers(architecture, folder)
     with torch.device("meta"), _LimitedCalls(MAX_CALLS + MAX_CALLS_PER_TENSOR * len(weights), config):
         network = build()
-    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
-    found = {name: tuple(tensor.shape) for name, tensor in weights.items()}
-    if differing := sorted(name for name in expected.keys() | found if expected.get(name) != found.get(name)):
-        name, shapes = differing[0], [one.get(differing[0], "absent") for one in (found, expected)]
-        raise InputError(
-            f"{folder}: the weights do not fit the model in config.json: {name} is {shapes[0]}, expected {shapes[1]}"
-        )
+    check_shapes(network.state_dict(), weights, folder)
     held = sum(tensor.numel() for tensor in (*network.parameters(), *network.buffers()) if tensor.is_meta)
     if held > sum(tensor.numel() for tensor in weights.values()) + MAX_UNSTORED:
         raise InputError(f"{config}: the model would hold {held:,} numbers, far more than its weights")
@@ -67,15 +60,6 @@ def _without_values(function: Any, args: Any, kwargs: Any) -> Any:
     elif function.__name__ in SAME_SHAPE or getattr(function, "__module__", None) == "torch.nn.init":
         return args[0] if args else kwargs["tensor"]
     return kwargs["out"] if "out" in kwargs else function(*args, **kwargs)
-
-
-def _numbers(value: Any) -> Iterator[float]:
-    """All numbers in a JSON value."""
-    if isinstance(value, (dict, list)):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _numbers(one)
-    elif isinstance(value, (int, float)):
-        yield value
 
 
 def load_weights(model: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:

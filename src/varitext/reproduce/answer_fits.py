@@ -8,7 +8,7 @@ from varitext.answers.settings import AnswerSettings, settings_from_flat
 from varitext.corpora import load_questions
 from varitext.corpora.question_answers import QuestionAnswers, subset
 from varitext.models.answers import ANSWER_MODELS
-from varitext.models.answers.network import AnswerModel
+from varitext.models.answers.model import AnswerModel
 from varitext.paper import ANSWER_SYSTEMS
 from varitext.reproduce.engine import Plan, rounded
 

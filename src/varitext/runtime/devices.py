@@ -1,4 +1,7 @@
-"""Where a computation runs: on which device, and with how many threads."""
+"""Where a computation runs: on which device, and with how many threads.
+
+torch, which is slow to import, is imported only for another device than the CPU and for a number of threads.
+"""
 
 import re
 import warnings
@@ -7,8 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from typing import Any, TypeVar
-
-import torch
 
 from varitext.errors import InputError, first_line
 
@@ -19,6 +20,8 @@ class Workers(ThreadPoolExecutor):
     """Threads for whole jobs, in each of which torch has one thread."""
 
     def __init__(self, number: int):
+        import torch
+
         super().__init__(number, "worker", torch.set_num_threads, (1,))
         self.number = number
 
@@ -30,6 +33,10 @@ def check_device(name: str) -> None:
     """Refuse a device that does not exist or cannot be used on this machine."""
     if not re.fullmatch(r"cpu|mps|cuda(:\d+)?", name):
         raise InputError(f"{name!r} is not a device: use cpu or cuda")
+    if name == "cpu":
+        return
+    import torch
+
     try:
         torch.empty(1, device=name)
     except (RuntimeError, AssertionError) as error:
@@ -58,16 +65,26 @@ def running_on(threads: int | None, parallel_jobs: bool = False) -> Iterator[Non
     Either all threads share every torch operation, or, with `parallel_jobs`, torch has one thread and `workers` runs
     whole jobs. Both at once would wait for each other, so the workers end with the block.
     """
+    with nullcontext() if threads is None and not parallel_jobs else _torch_threads(threads, parallel_jobs) as pool:
+        token = _WORKERS.set(pool)
+        try:
+            yield
+        finally:
+            _WORKERS.reset(token)
+
+
+@contextmanager
+def _torch_threads(threads: int | None, parallel_jobs: bool) -> Iterator[Workers | None]:
+    """Within the block, torch has that many threads, or as many workers with one each."""
+    import torch
+
     before = torch.get_num_threads()
     number = threads or before
-    parallel_jobs = parallel_jobs and number > 1
-    pool = Workers(number) if parallel_jobs else None
-    torch.set_num_threads(1 if parallel_jobs else number)
-    token = _WORKERS.set(pool)
+    pool = Workers(number) if parallel_jobs and number > 1 else None
+    torch.set_num_threads(1 if pool else number)
     try:
-        yield
+        yield pool
     finally:
-        _WORKERS.reset(token)
         if pool:
             pool.shutdown()
         torch.set_num_threads(before)

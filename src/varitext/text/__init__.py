@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from varitext import compiled
 from varitext.compiled import words as compiled_words
@@ -14,6 +14,9 @@ from varitext.text import counting
 from varitext.text.counting import ChunkCounts, FindWords, GrowingIds, KnownIds
 from varitext.text.tokens import DEFAULT_TOKEN_RULES, TokenRules, choose_phrases, phrases_among, tokenise
 from varitext.text.vocabulary import DEFAULT_VOCABULARY_RULES, Vocabulary, VocabularyRules, WordStatistics, choose_words
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 __all__ = [
     "Counted",
@@ -35,7 +38,7 @@ BLOCK = 1 << 20  # entries
 class Counted:
     """The count of each vocabulary word in each document."""
 
-    counts: csr_matrix  # [documents, V], float32, columns sorted in each row
+    counts: "csr_matrix"  # [documents, V], float32, columns sorted in each row
     vocabulary: Vocabulary
 
 
@@ -100,8 +103,10 @@ def _count(
     return choose_vocabulary(counts, list(ids), rules, of_ngrams=of_ngrams)
 
 
-def _stack(chunks: Iterable[ChunkCounts], width: Callable[[], int]) -> csr_matrix:
+def _stack(chunks: Iterable[ChunkCounts], width: Callable[[], int]) -> "csr_matrix":
     """The counts of all chunks, stacked; `width` is called when the last word has been seen."""
+    from scipy.sparse import csr_matrix  # slow to import, and a ranking needs none
+
     listed = list(chunks)
     distinct = np.concatenate([np.zeros(1, np.int64), *(chunk.distinct_words for chunk in listed)])
     word_ids, counts = np.empty(distinct.sum(), np.int32), np.empty(distinct.sum(), np.float32)
@@ -114,7 +119,7 @@ def _stack(chunks: Iterable[ChunkCounts], width: Callable[[], int]) -> csr_matri
 
 
 def choose_vocabulary(
-    counts: csr_matrix,
+    counts: "csr_matrix",
     words: Sequence[str],
     rules: VocabularyRules,
     learn_from: np.ndarray | None = None,
@@ -133,8 +138,10 @@ def choose_vocabulary(
     return Counted(_select_columns(counts, chosen), Vocabulary(tuple(words[place] for place in chosen)))
 
 
-def _select_columns(counts: csr_matrix, chosen: np.ndarray) -> csr_matrix:
+def _select_columns(counts: "csr_matrix", chosen: np.ndarray) -> "csr_matrix":
     """The `chosen` columns in that order, several times faster than scipy for thousands of columns."""
+    from scipy.sparse import csr_matrix  # slow to import, and a ranking needs none
+
     columns = np.full(counts.shape[1], -1, np.int32)
     columns[chosen] = np.arange(len(chosen), dtype=np.int32)
     shape = (counts.shape[0], len(chosen))

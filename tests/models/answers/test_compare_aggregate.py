@@ -14,7 +14,7 @@ from made_up_questions import (
 )
 from made_up_questions import WORDS as KNOWN_WORDS
 
-from varitext.answers.stages import network_inputs
+from varitext.answers.networks import network_inputs
 from varitext.answers.task import listwise_loss
 from varitext.batches.pairs import PairBatch, PairBatches
 from varitext.batches.tokens import TokenBatch

@@ -133,7 +133,7 @@ def test_learning_goes_on_while_turns_gain_and_stops_when_they_do_not():
 def test_choices_of_words_and_of_the_interrogative_by_hand():
     words = Vocabulary(("king", "crowned"))
     system = LCLR(words, 2, ("lexical", "type"))
-    system.n_answers.fill_(9)
+    system.assign(n_answers=9)
     asked = corpus(labelled("1", "when was the king crowned", ("The king crowns", 0), ("in 1914", 1), ("", 0)))
     found = system.choices(asked)
     names = list(system.names)
@@ -148,9 +148,9 @@ def test_choices_of_words_and_of_the_interrogative_by_hand():
 
 def lclr(features, names, vectors=None) -> LCLR:
     system = LCLR(Vocabulary(tuple(names)), 2, features)
-    system.n_answers.fill_(9)
+    system.assign(n_answers=9)
     if vectors is not None:
-        system.word_vectors.copy_(torch.tensor(vectors))
+        system.assign(word_vectors=torch.tensor(vectors))
     return system
 
 
@@ -175,7 +175,7 @@ def test_a_shared_word_comes_before_any_vector():
 
 def test_a_choice_weighs_as_much_as_its_word_is_rare():
     system = lclr("lexical,length", ["king", "lake"])
-    system.document_frequencies.copy_(torch.tensor([9, 1]))
+    system.assign(document_frequencies=torch.tensor([9, 1]))
     found = system.choices(corpus(question("king lake", "lake king xyzzy", "")))
     king, lake = 1e-3, math.log(10 / 2)  # a word that all answers have weighs next to nothing, not nothing
     rows = found.features[found.pair_of == 0].sum((1, 2))

@@ -11,10 +11,11 @@ from made_up_questions import WORDS, corpus, logits_of, made_up, question, rando
 from made_up_questions import WORDS as KNOWN_WORDS
 
 from varitext import corpora
-from varitext.answers.fitting import UNTRAINED_JOINT, architecture_for
+from varitext.answers.fitted import UNTRAINED_JOINT
+from varitext.answers.fitting import architecture_for
+from varitext.answers.networks import network_inputs
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerSettings
-from varitext.answers.stages import network_inputs
 from varitext.batches.pairs import PairBatches, PairInputs
 from varitext.batches.tokens import PairPieces, PieceBatch
 from varitext.errors import InputError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from varitext.models.registry import ModelEntry, check_name, plug_ins, stored_name
 
 if TYPE_CHECKING:
-    from varitext.models.answers.network import AnswerModel
+    from varitext.models.answers.model import AnswerModel
 
 ROOM = "varitext.models.answers"
 

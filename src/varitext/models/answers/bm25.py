@@ -26,9 +26,7 @@ class BM25(AnswerScorer):
 
     def __init__(self, vocabulary: Vocabulary):
         super().__init__(vocabulary, ("bm25",))
-        self.scale.fill_(1.0)
-        self.coefficients.fill_(SCALE)
-        self.intercept.fill_(SHIFT)
+        self.assign(scale=1.0, coefficients=SCALE, intercept=SHIFT)
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
         return bm25_share(question_answers, self.overlap)[:, None]  # [P, 1]

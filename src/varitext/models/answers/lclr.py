@@ -22,12 +22,9 @@ other models; here `type` takes the place of the first, by digits and capitals a
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
-from scipy.optimize import minimize
-from torch import Tensor
 
 from varitext.corpora.question_answers import Question, QuestionAnswers
 from varitext.models.answers.features.alignment import (
@@ -39,8 +36,10 @@ from varitext.models.answers.features.alignment import (
 )
 from varitext.models.answers.features.wordnet import WordSenses, has_wordnet, needed_wordnet
 from varitext.models.answers.scorer import AnswerScorer, chosen
-from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
+
+if TYPE_CHECKING:
+    from varitext.models.answers.vocabulary import AnswerWords
 
 GROUPS = {
     "lexical": ("same", "same_stop", "same_stem"),
@@ -110,6 +109,8 @@ def loss_and_gradient(
 
 def learn(choices: AlignmentChoices, labels: np.ndarray, initial: np.ndarray, cost: float, turns: int) -> np.ndarray:
     """theta after `turns` turns, or as soon as the loss no longer falls."""
+    from scipy.optimize import minimize  # slow to import, and not needed to rank
+
     theta, before = initial, np.inf
     for _ in range(turns):
         fixed = best_choices(choices, theta)
@@ -131,8 +132,8 @@ class LCLR(AnswerScorer):
 
     feature_names = tuple(GROUPS)
     reads_word_vectors = True
-    word_vectors: Tensor  # [V, E]
-    theta: Tensor  # [F + 1]
+    word_vectors: np.ndarray  # [V, E]
+    theta: np.ndarray  # [F + 1]
 
     def __init__(
         self,
@@ -147,22 +148,22 @@ class LCLR(AnswerScorer):
         self.groups = self.named_features = chosen(features, self.feature_names, present)
         self.names = tuple(name for group in self.groups for name in GROUPS[group])
         self.cost, self.turns = cost, turns
-        self.register_buffer("word_vectors", torch.zeros(len(vocabulary), embedding_dim, dtype=torch.float16))
-        self.register_buffer("theta", torch.zeros(len(self.names) + 1, dtype=torch.float64))
+        self.declare("word_vectors", (len(vocabulary), embedding_dim), np.float16)
+        self.declare("theta", (len(self.names) + 1,))
 
-    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
-        self.word_vectors.copy_(torch.from_numpy(unit_vectors(words.vectors, tuple(self.word_vectors.shape))))
+    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: "AnswerWords", seed: int) -> None:
+        self.assign(word_vectors=unit_vectors(words.vectors, self.word_vectors.shape))
         # positive at first: otherwise no choice would ever be made
         initial = np.append(np.ones(len(self.names)), -1.0)
         choices = self.choices(train)
-        self.theta.copy_(torch.from_numpy(learn(choices, train.labels, initial, self.cost / train.n_pairs, self.turns)))
+        self.assign(theta=learn(choices, train.labels, initial, self.cost / train.n_pairs, self.turns))
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
-        return scores(self.choices(question_answers), self.theta.numpy())[:, None]  # [P, 1]
+        return scores(self.choices(question_answers), self.theta)[:, None]  # [P, 1]
 
     def choices(self, question_answers: QuestionAnswers) -> AlignmentChoices:
         """The possible alignments of the words of all questions."""
-        corpus = AlignedCorpus.of(question_answers, self.overlap, self.word_vectors.float().numpy())
+        corpus = AlignedCorpus.of(question_answers, self.overlap, self.word_vectors.astype(np.float32))
         senses = needed_wordnet().senses(corpus.table.words) if "wordnet" in self.groups else None
         found, pair_of, n_pairs = [], [], 0
         for question, pairs in zip(question_answers.questions, corpus.questions(), strict=True):

@@ -63,9 +63,7 @@ class General(AnswerScorer):
 
     def __init__(self, vocabulary: Vocabulary):
         super().__init__(vocabulary, tuple(WEIGHTS))
-        self.scale.fill_(1.0)
-        self.coefficients.copy_(torch.tensor(list(WEIGHTS.values()), dtype=torch.float64))
-        self.intercept.fill_(SHIFT)
+        self.assign(scale=1.0, coefficients=list(WEIGHTS.values()), intercept=SHIFT)
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
         return general_columns(question_answers, likeness_of(question_answers))

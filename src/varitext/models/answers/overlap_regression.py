@@ -5,16 +5,17 @@ the candidate's length and position they are a logistic regression that rivals n
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers.features.overlap import COUNTS, PLACE, WordTable, bm25
 from varitext.models.answers.scorer import AnswerScorer, chosen
-from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
+
+if TYPE_CHECKING:
+    from varitext.models.answers.vocabulary import AnswerWords
 
 WORDS = (*COUNTS, "bm25", "log_length")
 POSITION = ("log_position", "first_sentence")
@@ -28,18 +29,19 @@ class OverlapRegression(AnswerScorer):
 
     joins_columns = False
     feature_names = WORDS + POSITION
-    mean_length: Tensor
+    mean_length: np.ndarray
 
     def __init__(self, vocabulary: Vocabulary, features: Sequence[str] | str | None = None, position: bool = False):
         columns = chosen(features, self.feature_names, WORDS + POSITION * position)
         super().__init__(vocabulary, columns)
         self.named_features = columns
         self.reads_positions = not set(POSITION).isdisjoint(columns)
-        self.register_buffer("mean_length", torch.ones((), dtype=torch.float64))
+        self.declare("mean_length", ())
+        self.assign(mean_length=1.0)
 
-    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
+    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: "AnswerWords", seed: int) -> None:
         lengths = [len(candidate.words) for question in train.questions for candidate in question.candidates]
-        self.mean_length.fill_(max(1.0, float(np.mean(lengths))))
+        self.assign(mean_length=max(1.0, float(np.mean(lengths))))
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
         shared = self.overlap.features(question_answers)

@@ -11,20 +11,19 @@ deterministic function of its sentence, and gensim is needed for fitting only.
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from torch import Tensor
-from torch.nn import functional
 
-from varitext.batches.pairs import FIRST_WORD, UNKNOWN, reading_form, word_numbers
-from varitext.batches.tokens import TokenBatch
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_answers import QuestionAnswers, reading_form
 from varitext.errors import InputError
+from varitext.layers.functions import expit
+from varitext.models.answers.features.alignment import NO_WORD, padded_candidates
 from varitext.models.answers.scorer import AnswerScorer
-from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
+
+if TYPE_CHECKING:
+    from varitext.models.answers.vocabulary import AnswerWords
 
 NEGATIVE = 5  # k: noise words per word
 NOISE_WORDS = 256  # a sum over the whole vocabulary would change little
@@ -38,65 +37,67 @@ class ParagraphVectors(AnswerScorer):
     """Ranks by the cosine of paragraph vectors; a sentence without a known word has the cosine 0 with all others."""
 
     counts_shared_words = False
-    word_rows: Tensor  # [V, D]   u
-    kept: Tensor  # [V]   c
-    noise: Tensor  # [noise]
+    word_rows: np.ndarray  # [V, D]   u
+    kept: np.ndarray  # [V]   c
+    noise: np.ndarray  # [noise]
 
     def __init__(
         self, vocabulary: Vocabulary, embedding_dim: int = 50, doc2vec_epochs: int = 40, shrinkage: float = 0.1
     ):
         super().__init__(vocabulary, ("cosine",))
         self.doc2vec_epochs, self.shrinkage = doc2vec_epochs, shrinkage
-        self.register_buffer("word_rows", torch.zeros(len(vocabulary), embedding_dim))
-        self.register_buffer("kept", torch.ones(len(vocabulary)))
-        self.register_buffer("noise", torch.zeros(NOISE_WORDS, dtype=torch.int64))
+        self.declare("word_rows", (len(vocabulary), embedding_dim), np.float32)
+        self.declare("kept", (len(vocabulary),), np.float32)
+        self.declare("noise", (NOISE_WORDS,), np.int64)
+        self.assign(kept=1.0)
 
-    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
+    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: "AnswerWords", seed: int) -> None:
         index = self.vocabulary.index
         read = (map(reading_form, sentence) for sentence in _sentences(train))
         texts = [[word for word in sentence if word in index] for sentence in read]
         trained = _train(texts, self.word_rows.shape[1], self.doc2vec_epochs, seed)
-        columns = torch.tensor([index[word] for word in trained.wv.index_to_key])
-        self.word_rows.zero_()[columns] = torch.from_numpy(np.array(trained.syn1neg, np.float32))
-        counts = np.zeros(len(self.vocabulary))
-        counts[columns.numpy()] = trained.wv.expandos["count"]
-        self.kept.copy_(torch.from_numpy(_kept_share(counts)))
-        self.noise.copy_(torch.from_numpy(_spread(counts**NOISE_POWER, NOISE_WORDS)))
+        columns = [index[word] for word in trained.wv.index_to_key]
+        rows, counts = np.zeros(self.word_rows.shape, np.float32), np.zeros(len(self.vocabulary))
+        rows[columns], counts[columns] = trained.syn1neg, trained.wv.expandos["count"]
+        noise = _spread(counts**NOISE_POWER, NOISE_WORDS)
+        self.assign(word_rows=rows, kept=_kept_share(counts), noise=noise)
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
         sentences = sorted(set(_sentences(question_answers)))  # equal sentences have equal vectors
         row_of = {words: row for row, words in enumerate(sentences)}
-        vectors = functional.normalize(self.vectors(sentences), dim=1)
+        vectors = self.vectors(sentences)
+        vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         questions = [row_of[one.words] for one in question_answers.questions]
         answers = [row_of[answer.words] for one in question_answers.questions for answer in one.candidates]
-        asked = vectors[questions][torch.from_numpy(question_answers.groups)]
-        return (asked * vectors[answers]).sum(1, keepdim=True).numpy()  # [P, 1]
+        asked = vectors[questions][question_answers.groups]
+        return np.asarray((asked * vectors[answers]).sum(1, keepdims=True))  # [P, 1]
 
-    @torch.no_grad()
-    def vectors(self, sentences: Sequence[Sequence[str]]) -> Tensor:
+    def vectors(self, sentences: Sequence[Sequence[str]]) -> np.ndarray:
         """The paragraph vector of each sentence, [B, D], zero for one without a known word."""
-        numbers = [word_numbers(words, self.vocabulary) for words in sentences]
-        numbers = [one[one > UNKNOWN] for one in numbers]
-        order = np.argsort([len(one) for one in numbers], kind="stable")  # equal lengths need no padding
-        found = torch.empty(len(numbers), self.word_rows.shape[1], dtype=torch.float64)
+        index = self.vocabulary.index
+        numbers = [[index[word] for word in map(reading_form, words) if word in index] for words in sentences]
+        lengths = np.array([len(one) for one in numbers], np.int64)
+        order = np.argsort(lengths, kind="stable")  # equal lengths need no padding
+        found = np.empty((len(numbers), self.word_rows.shape[1]))
         for start in range(0, len(order), CHUNK):
             rows = order[start : start + CHUNK]
-            found[torch.from_numpy(rows)] = self._ascend(TokenBatch.from_lists([numbers[row] for row in rows]))
+            known = np.array([number for row in rows for number in numbers[row]], np.int64)
+            found[rows] = self._ascend(padded_candidates(known, lengths[rows], NO_WORD))
         return found
 
-    def _ascend(self, batch: TokenBatch) -> Tensor:
-        """Nesterov's method with the step 1 / (largest curvature)."""
-        rows = (batch.tokens - FIRST_WORD).clamp(min=0)
-        words, weight = self.word_rows[rows].double(), self.kept[rows].double() * batch.mask  # [B, T, D], [B, T]
-        noise = self.word_rows[self.noise].double()  # [noise, D]
-        pull = NEGATIVE * weight.sum(1, keepdim=True) / len(noise)  # [B, 1]
-        curvature = (words.square().sum(2) * weight).sum(1) + pull[:, 0] * noise.square().sum()
+    def _ascend(self, numbers: np.ndarray) -> np.ndarray:
+        """Nesterov's method with the step 1 / (largest curvature), for the words of sentences, [B, T]."""
+        rows = np.maximum(numbers, 0)
+        words, weight = self.word_rows[rows].astype(float), self.kept[rows] * (numbers != NO_WORD)  # [B, T, D], [B, T]
+        noise = self.word_rows[self.noise].astype(float)  # [noise, D]
+        pull = NEGATIVE * weight.sum(1, dtype=float)[:, None] / len(noise)  # [B, 1]
+        curvature = ((words**2).sum(2) * weight).sum(1) + pull[:, 0] * (noise**2).sum()
         step = 1 / (self.shrinkage + curvature[:, None] / 4)
-        vectors = ahead = words.new_zeros(len(words), words.shape[2])
+        vectors = ahead = np.zeros((len(words), words.shape[2]))
         for number in range(STEPS):
-            missing = torch.sigmoid(-torch.einsum("btd,bd->bt", words, ahead)) * weight  # [B, T]
-            gradient = torch.einsum("bt,btd->bd", missing, words) - self.shrinkage * ahead
-            gradient -= pull * (torch.sigmoid(ahead @ noise.T) @ noise)
+            missing = expit(-(words @ ahead[..., None])[..., 0]) * weight  # [B, T]
+            gradient = (missing[:, None] @ words)[:, 0] - self.shrinkage * ahead
+            gradient -= pull * (expit(ahead @ noise.T) @ noise)
             moved = ahead + step * gradient
             ahead, vectors = moved + number / (number + 3) * (moved - vectors), moved
         return vectors  # [B, D]

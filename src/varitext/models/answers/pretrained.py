@@ -5,7 +5,6 @@ into pieces; a word's state is the mean over its pieces. Sentences are read in o
 length, so that there is no padding. States are cached by sentence.
 """
 
-import importlib.util
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ from torch.nn import functional
 
 from varitext.batches.tokens import PairPieces
 from varitext.corpora import minilm
+from varitext.corpora.minilm import is_installed as is_installed
 from varitext.corpora.word_vectors import WordVectors
 from varitext.errors import InputError
 from varitext.files import sha256_of
@@ -155,10 +155,6 @@ def _by_word(states: Tensor, word_of: Sequence[int | None], n_words: int) -> np.
         sums = sums.index_add(0, words, states[pieces])
         counts = counts.index_add(0, words, torch.ones(len(words), 1))
     return torch.where(counts > 0, sums / counts.clamp(min=1), states.mean(0)).numpy().astype(np.float16)
-
-
-def is_installed() -> bool:
-    return importlib.util.find_spec("tokenizers") is not None and bool(minilm.locate(None))
 
 
 def package_folder() -> Path:

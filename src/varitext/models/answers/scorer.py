@@ -1,22 +1,23 @@
 """What systems without gradients have in common: features of a pair, and a logistic regression on them.
 
 There is no latent variable. Scorers learn from the questions themselves, not from word numbers, since words that
-training never saw are half of their evidence. What they learned is in buffers: the model folder stores nothing else.
+training never saw are half of their evidence. What they learned is in numpy arrays, which the model folder stores: it
+stores nothing else, and ranking needs no torch.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.errors import InputError
 from varitext.models.answers.features.overlap import Overlap
-from varitext.models.answers.network import AnswerModel
-from varitext.models.answers.vocabulary import AnswerWords
+from varitext.models.answers.model import AnswerModel
 from varitext.text import Vocabulary
+
+if TYPE_CHECKING:
+    from varitext.models.answers.vocabulary import AnswerWords
 
 MIN_COEFFICIENT = 1e-6
 
@@ -101,25 +102,46 @@ class AnswerScorer(AnswerModel):
     counts_shared_words = True  # whether a word shared with the question counts even if it is not in the vocabulary
     named_features: tuple[str, ...] | None = None  # the features chosen, if there is a choice
 
-    mean: Tensor  # [F]
-    scale: Tensor  # [F]
-    coefficients: Tensor  # [F]
-    intercept: Tensor
-    document_frequencies: Tensor  # [V]
-    n_answers: Tensor
+    mean: np.ndarray  # [F]
+    scale: np.ndarray  # [F]
+    coefficients: np.ndarray  # [F]
+    intercept: np.ndarray
+    document_frequencies: np.ndarray  # [V]
+    n_answers: np.ndarray
 
     def __init__(self, vocabulary: Vocabulary, columns: Sequence[str]):
-        super().__init__()
         self.vocabulary, self.columns = vocabulary, tuple(columns)
+        self.stored: list[str] = []  # the names of the arrays in the model folder
         for name in ("mean", "scale", "coefficients"):
-            self.register_buffer(name, torch.zeros(len(self.columns), dtype=torch.float64))
-        self.register_buffer("intercept", torch.zeros((), dtype=torch.float64))
-        self.register_buffer("document_frequencies", torch.zeros(len(vocabulary), dtype=torch.int64))
-        self.register_buffer("n_answers", torch.zeros((), dtype=torch.int64))
+            self.declare(name, (len(self.columns),))
+        self.declare("intercept", ())
+        self.declare("document_frequencies", (len(vocabulary),), np.int64)
+        self.declare("n_answers", (), np.int64)
+
+    # What is learned
+
+    def declare(self, name: str, shape: tuple[int, ...], dtype: type[np.generic] = np.float64) -> None:
+        """Add an attribute that is learned: zeros, which take no memory until `assign` replaces them."""
+        self.stored.append(name)
+        setattr(self, name, np.broadcast_to(np.zeros((), dtype), shape))
+
+    def assign(self, **learned: Any) -> None:
+        """Replace declared arrays by these values; a single number is repeated."""
+        for name, values in learned.items():
+            declared = getattr(self, name)
+            setattr(self, name, np.broadcast_to(np.asarray(values).astype(declared.dtype), declared.shape).copy())
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """All that was learned, by name."""
+        return {name: getattr(self, name) for name in self.stored}
+
+    def load_state_dict(self, learned: Mapping[str, np.ndarray]) -> None:
+        """Take what another scorer of the same shapes has learned."""
+        self.assign(**{name: learned[name] for name in self.stored})
 
     # Implemented by each system
 
-    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
+    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: "AnswerWords", seed: int) -> None:
         """Learn what the features need, except idf."""
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
@@ -128,39 +150,36 @@ class AnswerScorer(AnswerModel):
 
     # The same for all
 
-    def learn(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int = 0) -> None:
+    def learn(self, train: QuestionAnswers, dev: QuestionAnswers, words: "AnswerWords", seed: int = 0) -> None:
         self.use_frequencies(Overlap.learn(train, self.vocabulary))
         self.learn_words(train, dev, words, seed)
         self._fit_regression(self.features(train), train.labels)
 
     def use_frequencies(self, overlap: Overlap) -> None:
         """Take document frequencies, of training answers or of an index."""
-        self.document_frequencies.copy_(torch.from_numpy(overlap.document_frequencies))
-        self.n_answers.fill_(overlap.n_answers)
+        self.assign(document_frequencies=overlap.document_frequencies, n_answers=overlap.n_answers)
 
     def log_odds(self, question_answers: QuestionAnswers) -> np.ndarray:
         """The log odds that each answer is right, [P]. Labels are not read."""
-        regression = Regression(self.coefficients.numpy(), self.intercept.item())
+        regression = Regression(self.coefficients, self.intercept.item())
         return regression.log_odds(self._standardised(self.features(question_answers)))  # [P]
 
     @property
     def overlap(self) -> Overlap:
         """Document frequencies of words among the training answers, or in an index."""
-        return Overlap(self.vocabulary, self.document_frequencies.numpy(), int(self.n_answers))
+        return Overlap(self.vocabulary, self.document_frequencies, int(self.n_answers))
 
     def _fit_regression(self, values: np.ndarray, labels: np.ndarray) -> None:
         mean, scale = Standardisation.learn(values, np.isfinite(values))
-        self.mean.copy_(torch.from_numpy(mean))
-        self.scale.copy_(torch.from_numpy(scale))
+        self.assign(mean=mean, scale=scale)
         coefficients, intercept = Regression.fit(self._standardised(values), labels)
         if len(coefficients) == 1:
             coefficients = np.maximum(coefficients, MIN_COEFFICIENT)
-        self.coefficients.copy_(torch.from_numpy(coefficients))
-        self.intercept.fill_(intercept)
+        self.assign(coefficients=coefficients, intercept=intercept)
 
     def _standardised(self, values: np.ndarray) -> np.ndarray:
         """An unknown value takes the mean."""
-        standardise = Standardisation(self.mean.numpy(), self.scale.numpy())
+        standardise = Standardisation(self.mean, self.scale)
         return np.asarray(np.nan_to_num(standardise(values), nan=0.0))  # [P, F]
 
 

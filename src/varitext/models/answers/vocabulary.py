@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from varitext.batches.pairs import reading_form
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_answers import QuestionAnswers, reading_form
 from varitext.corpora.word_vectors import WordVectors, known_word_vectors, load_word_vectors, vectors_for
 from varitext.errors import InputError
 from varitext.models.answers.pretrained import is_installed, piece_vectors

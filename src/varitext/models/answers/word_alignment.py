@@ -12,16 +12,17 @@ The original uses parts of speech for its sparse categories; here words are stop
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from varitext.corpora.question_answers import QuestionAnswers
 from varitext.models.answers.features.alignment import NO_WORD, AlignedCorpus, QuestionPairs, unit_vectors
 from varitext.models.answers.scorer import AnswerScorer, chosen
-from varitext.models.answers.vocabulary import AnswerWords
 from varitext.text import Vocabulary
+
+if TYPE_CHECKING:
+    from varitext.models.answers.vocabulary import AnswerWords
 
 NEAR, FAR = 0.6, 0.35  # cosines of centred vectors; below the second a word has no counterpart
 CATEGORIES = ("same", "stem", "near", "far", "none")
@@ -42,20 +43,19 @@ class WordAlignment(AnswerScorer):
 
     feature_names = tuple(GROUPS)
     reads_word_vectors = True
-    word_vectors: Tensor  # [V, E]
+    word_vectors: np.ndarray  # [V, E]
 
     def __init__(self, vocabulary: Vocabulary, embedding_dim: int = 50, features: Sequence[str] | str | None = None):
         groups = chosen(features, self.feature_names, self.feature_names)
         super().__init__(vocabulary, [name for group in groups for name in GROUPS[group]])
         self.groups = self.named_features = groups
-        self.register_buffer("word_vectors", torch.zeros(len(vocabulary), embedding_dim, dtype=torch.float16))
+        self.declare("word_vectors", (len(vocabulary), embedding_dim), np.float16)
 
-    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: AnswerWords, seed: int) -> None:
-        vectors = unit_vectors(words.vectors, tuple(self.word_vectors.shape))
-        self.word_vectors.copy_(torch.from_numpy(vectors))
+    def learn_words(self, train: QuestionAnswers, dev: QuestionAnswers, words: "AnswerWords", seed: int) -> None:
+        self.assign(word_vectors=unit_vectors(words.vectors, self.word_vectors.shape))
 
     def features(self, question_answers: QuestionAnswers) -> np.ndarray:
-        corpus = AlignedCorpus.of(question_answers, self.overlap, self.word_vectors.float().numpy())
+        corpus = AlignedCorpus.of(question_answers, self.overlap, self.word_vectors.astype(np.float32))
         return np.concatenate([self._of_question(corpus, pairs) for pairs in corpus.questions()])
 
     def _of_question(self, corpus: AlignedCorpus, pairs: QuestionPairs) -> np.ndarray:

@@ -8,13 +8,15 @@ import functools
 import importlib.util
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import scipy.sparse
 
 from varitext.corpora.sources import find, read_bytes
 from varitext.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 FOLDER = "wordnet"
 IN_PACKAGE = "text/en/wordnet/dict"
@@ -34,10 +36,10 @@ Synset = tuple[str, int]  # part of speech, place in its file
 class WordSenses(NamedTuple):
     """Relations of words: one row per word, one column per synset that any of them touches."""
 
-    meant: scipy.sparse.csr_array  # [words, synsets] synsets of the word
-    above: scipy.sparse.csr_array  # their hypernyms
-    opposite: scipy.sparse.csr_array
-    derived: scipy.sparse.csr_array  # of the same root: to invent, inventor
+    meant: "csr_array"  # [words, synsets] synsets of the word
+    above: "csr_array"  # their hypernyms
+    opposite: "csr_array"
+    derived: "csr_array"  # of the same root: to invent, inventor
 
 
 class WordNet:
@@ -145,8 +147,10 @@ def _base_forms(word: str, kind: str) -> list[str]:
     return [word[: -len(old)] + new for old, new in ENDINGS[kind] if word.endswith(old) and len(word) > len(old) + 1]
 
 
-def _incidence(sets: Sequence[Iterable[Synset]], column: dict[Synset, int]) -> scipy.sparse.csr_array:
+def _incidence(sets: Sequence[Iterable[Synset]], column: dict[Synset, int]) -> "csr_array":
+    from scipy.sparse import csr_array  # slow to import, and only one scorer needs it
+
     columns = [sorted(column[synset] for synset in one) for one in sets]
     starts = np.cumsum([0, *map(len, columns)])
     flat = np.array([place for one in columns for place in one], np.int32)
-    return scipy.sparse.csr_array((np.ones(len(flat), np.int32), flat, starts), (len(sets), len(column)))
+    return csr_array((np.ones(len(flat), np.int32), flat, starts), (len(sets), len(column)))
