@@ -23,8 +23,10 @@ from varitext.models.answers import ANSWER_MODELS
 from varitext.models.documents import DOCUMENT_MODELS
 from varitext.reproduce.engine import name_of, read_records
 
-# modules that cannot change a value: they read, write, count seconds, report progress or load the compiled library
+# modules that cannot change a value: they read, write, check, count seconds, choose the number of threads, report
+# progress or load the compiled library
 WITHOUT_EFFECT = (
+    *("runtime.devices", "layers.architecture", "layers.shapes"),
     *("errors", "files", "records", "paper", "loading", "store", "training.progress", "training.checkpoint"),
     *("runtime.interruption", "runtime.memory", "reproduce", "reproduce.engine", "reproduce.provenance", "cli"),
     "compiled",
@@ -171,13 +173,32 @@ def _code_differs(revision: str, name: str, folder: Path) -> bool:
     if before is None or not now.exists():
         return True
     after = now.read_text(encoding="utf-8")
-    return _bare(before) != _bare(after) if name.endswith(".py") else before.strip() != after.strip()
+    if not name.endswith(".py"):
+        return before.strip() != after.strip()
+    old, new = _statements(before), _statements(after)
+    # what is defined only before or only now has no effect unless something in both uses it, which would then differ
+    in_both = {name for name, _ in old} & {name for name, _ in new}
+    return [one for one in old if one[0] in in_both] != [one for one in new if one[0] in in_both]
 
 
-def _bare(source: str) -> str:
-    """A Python file without docstrings, annotations and imports; imported names are written in full."""
+def _statements(source: str) -> list[tuple[str, str]]:
+    """A Python file without docstrings, annotations and imports: the name that each statement binds, and its code."""
     tree = ast.parse(source)
-    return ast.dump(_Bare(dict(_imported(tree))).visit(tree))
+    bare = _Bare(dict(_imported(tree))).visit(tree)
+    return [("", ""), *((_bound(one), ast.dump(one)) for one in bare.body if not _is_type(one))]
+
+
+def _bound(statement: ast.stmt) -> str:
+    if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+        return statement.targets[0].id
+    return getattr(statement, "name", "")
+
+
+def _is_type(statement: ast.stmt) -> bool:
+    """A name for a union of types."""
+    value = getattr(statement, "value", None)
+    written = isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr)
+    return written or (isinstance(value, ast.Subscript) and getattr(value.value, "id", "") == "typing.Union")
 
 
 def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -190,6 +211,8 @@ def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 class _Bare(ast.NodeTransformer):
+    """Writes imported names in full."""
+
     def __init__(self, imported: dict[str, str]):
         self.imported = imported
 

@@ -147,11 +147,29 @@ def test_words_that_are_only_read_make_no_result_old(repository):
 
 def test_the_form_of_an_import_makes_no_result_old_but_another_source_does():
     eager = "from scipy import sparse\n\ndef f(x: sparse.csr_matrix):\n    return sparse.csr_matrix(x).T\n"
-    typed = "if TYPE_CHECKING:\n    from scipy.sparse import csr_matrix\n\n"
+    typed = "if TYPE_CHECKING:\n    from scipy.sparse import csr_matrix\n\nCounts = Union['csr_matrix', int]\n"
     lazy = 'def f(x: "csr_matrix") -> object:\n    from scipy.sparse import csr_matrix\n    return csr_matrix(x).T\n'
-    assert outdated._bare(eager) == outdated._bare(typed + lazy)
-    assert outdated._bare(lazy) != outdated._bare(lazy.replace("scipy.sparse", "other"))
-    assert outdated._bare(lazy) != outdated._bare(lazy.replace(".T", ".H"))
+    assert outdated._statements(eager) == outdated._statements(f"from typing import Union\n{typed}{lazy}")
+    assert outdated._statements(lazy) != outdated._statements(lazy.replace("scipy.sparse", "other"))
+    assert outdated._statements(lazy) != outdated._statements(lazy.replace(".T", ".H"))
+
+
+def test_an_unused_definition_makes_no_result_old(repository):
+    path, used = repository / "latent" / "bound.py", "SIZE = 3\n\ndef f(x):\n    return x\n"
+    path.write_text(used)
+    git(repository, "commit", "-qam", "second")
+    second, new = git(repository, "rev-parse", "HEAD"), "\nOTHER = 4\n\ndef g(x):\n    return OTHER\n"
+    for written, changed in (
+        (used + new, False),
+        ("def f(x):\n    return x\n", False),
+        (used.replace("return x", "return g(x)") + new, True),
+        (used + "\ndef f(x):\n    return -x\n", True),
+        (used + "\nf(3)\n", True),
+        (used + "\nSIZE = 4\n", True),
+    ):
+        path.write_text(written)
+        outdated._code_differs.cache_clear()
+        assert bool(changed_since(second, ["latent"], repository)) == changed, written
 
 
 def test_a_result_depends_on_its_experiment_and_its_model_only():

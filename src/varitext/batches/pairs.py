@@ -4,10 +4,8 @@ A batch holds whole questions with all their candidates, so that each question i
 padding, 1 any unknown word, and the vocabulary starts at 2.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +13,10 @@ import torch
 from torch import Tensor
 
 from varitext.batches.tokens import PairPieces, PieceBatch, TokenBatch
-from varitext.corpora.question_answers import QuestionAnswers
+from varitext.corpora.question_answers import QuestionAnswers, reading_form
 from varitext.errors import InputError
 from varitext.text import Vocabulary
 
-_DIGIT = re.compile(r"\d")
 PADDING = 0
 UNKNOWN = 1
 FIRST_WORD = 2
@@ -169,12 +166,6 @@ def word_numbers(words: Sequence[str], vocabulary: Vocabulary) -> np.ndarray:
     """The number of each word's `reading_form`; all unknown words share one."""
     index, missing = vocabulary.index, UNKNOWN - FIRST_WORD
     return np.array([index.get(reading_form(word), missing) for word in words], np.int64) + FIRST_WORD  # [T]
-
-
-@lru_cache(200_000)
-def reading_form(word: str) -> str:
-    """A word as sentence models read it: in lower case, with 0 for every digit, so that all years are 0000."""
-    return _DIGIT.sub("0", word.lower())
 
 
 def _cuts(sizes: np.ndarray, parts: int) -> np.ndarray:

@@ -14,7 +14,7 @@ from made_up_questions import WORDS as KNOWN_WORDS
 
 from varitext.answers.ranker import AnswerRanker
 from varitext.answers.settings import AnswerRecipe
-from varitext.batches.pairs import reading_form
+from varitext.corpora.question_answers import reading_form
 from varitext.errors import InputError
 from varitext.models.answers import paragraph_vectors
 from varitext.models.answers.features.alignment import AlignedCorpus, unit_vectors
