@@ -9,6 +9,7 @@ at which, or after which, the run was measured. A confirmed run confirms earlier
 
 import argparse
 import ast
+import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -39,6 +40,7 @@ SOURCES = {  # of the compiled library, by the module through which they are cal
     "varitext.compiled.documents": (*IN_C, "model.c", "model.h", "training.c", "inference.c", "products.c"),
     "varitext.compiled.words": ("word_counts.c",),
 }
+OWN = re.compile(r"(?:varitext|lab)\.[\w.]*\.(\w+)")  # a name of ours in full: definitions may move
 DEFAULTS = {"nvdm_dcm", "nvdm", "compare"}  # models that a fit takes if none is named
 
 
@@ -158,7 +160,15 @@ def changed_since(revision: str, paths: list[str], folder: Path = ROOT) -> list[
     """Files of the folder under `paths` whose code differs from that commit; None if the commit is unknown."""
     revision = revision.removesuffix("+")
     found = _git(folder, "diff", "--name-only", "--relative", revision, "--", *paths)
-    return None if found is None else [name for name in found.splitlines() if _code_differs(revision, name, folder)]
+    if found is None:
+        return None
+    changes = {name: _change_of(revision, name, folder) for name in found.splitlines()}
+    gone = {name: code for one in changes.values() for name, code in one.gone.items()}
+    return [
+        name
+        for name, one in changes.items()
+        if one.differs or any(gone.get(moved, code) != code for moved, code in one.new.items())
+    ]
 
 
 @cache
@@ -167,25 +177,32 @@ def _is_ancestor(revision: str, later: str) -> bool:
     return _git(ROOT, "merge-base", "--is-ancestor", revision.removesuffix("+"), later.removesuffix("+")) is not None
 
 
+class _Change(NamedTuple):
+    """What is defined in one version only has no effect unless something in both uses it, which would then differ."""
+
+    differs: bool  # what is in both versions
+    gone: dict[str, str]  # definitions; a new one of the same name in another file has moved there
+    new: dict[str, str]
+
+
 @cache  # many results depend on the same files
-def _code_differs(revision: str, name: str, folder: Path) -> bool:
-    before, now = _git(folder, "show", f"{revision}:./{name}"), folder / name
-    if before is None or not now.exists():
-        return True
-    after = now.read_text(encoding="utf-8")
+def _change_of(revision: str, name: str, folder: Path) -> _Change:
+    before, now = _git(folder, "show", f"{revision}:./{name}") or "", folder / name
+    after = now.read_text(encoding="utf-8") if now.exists() else ""
     if not name.endswith(".py"):
-        return before.strip() != after.strip()
+        return _Change(before.strip() != after.strip(), {}, {})
     old, new = _statements(before), _statements(after)
-    # what is defined only before or only now has no effect unless something in both uses it, which would then differ
     in_both = {name for name, _ in old} & {name for name, _ in new}
-    return [one for one in old if one[0] in in_both] != [one for one in new if one[0] in in_both]
+    gone, added = ({name: code for name, code in each if name not in in_both} for each in (old, new))
+    kept, now_kept = ([one for one in each if one[0] in in_both] for each in (old, new))
+    return _Change(kept != now_kept, gone, added)
 
 
 def _statements(source: str) -> list[tuple[str, str]]:
     """A Python file without docstrings, annotations and imports: the name that each statement binds, and its code."""
     tree = ast.parse(source)
     bare = _Bare(dict(_imported(tree))).visit(tree)
-    return [("", ""), *((_bound(one), ast.dump(one)) for one in bare.body if not _is_type(one))]
+    return [("", ""), *((_bound(one), OWN.sub(r"\1", ast.dump(one))) for one in bare.body if not _is_type(one))]
 
 
 def _bound(statement: ast.stmt) -> str:

@@ -168,8 +168,20 @@ def test_an_unused_definition_makes_no_result_old(repository):
         (used + "\nSIZE = 4\n", True),
     ):
         path.write_text(written)
-        outdated._code_differs.cache_clear()
+        outdated._change_of.cache_clear()
         assert bool(changed_since(second, ["latent"], repository)) == changed, written
+
+
+@pytest.mark.parametrize(("moved", "changed"), [("return x", []), ("return -x", ["latent/other.py"])])
+def test_a_definition_may_move_if_its_code_does_not_change(repository, moved, changed):
+    path = repository / "latent" / "bound.py"
+    path.write_text("def f(x):\n    return x\n\ndef g(x):\n    return f(x)\n")
+    git(repository, "commit", "-qam", "second")
+    second = git(repository, "rev-parse", "HEAD")
+    path.write_text("from varitext.latent.other import f\n\ndef g(x):\n    return f(x)\n")
+    (repository / "latent" / "other.py").write_text(f"def f(x):\n    {moved}\n")
+    git(repository, "add", ".")
+    assert changed_since(second, ["latent"], repository) == changed
 
 
 def test_a_result_depends_on_its_experiment_and_its_model_only():
